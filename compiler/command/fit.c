@@ -72,6 +72,18 @@ static burn_dataset *valid_data(const Fit *f) {
     return f->apart.train ? f->apart.valid ? f->apart.valid : f->apart.train : f->data.valid;
 }
 
+// What lets a model of a fixed batch compute more: its first input's sizes, the batch's with a name.
+static const char *open_batch(const Fit *f) {
+    const Value *in = f->model.graph->inputs.at[0];
+    Text t;
+    if (f->model.batch || !in->type.rank || !in->name) return "";
+    text_init(&t, f->a);
+    text_printf(&t, "; --shape %s=batch", in->name);
+    for (int i = 1; i < in->type.rank; i++) text_printf(&t, ",%s", dim_text(f->a, f->model.graph, in->type.dim[i]));
+    text_printf(&t, " may let it compute more");
+    return t.at;
+}
+
 // How many items are computed at once, and how often before a step, which takes `wanted` of them from all ranks: a run
 // that fewer go on with computes the same batches, more of them each.
 static void choose_batch(Fit *f) {
@@ -85,8 +97,9 @@ static void choose_batch(Fit *f) {
     f->batch = given ? given : f->model.batch ? each : f->model.fixed;
     f->accumulate = wanted > f->batch * ranks ? wanted / (f->batch * ranks) : 1;
     if (f->accumulate > 1)
-        diag_note(NULL, "the model computes %lld item%s at a time; the gradients of %lld are summed for a step",
-            (long long)f->batch, f->batch == 1 ? "" : "s", (long long)(f->batch * f->accumulate * ranks));
+        diag_note(NULL, "the model computes %lld item%s at a time; the gradients of %lld are summed for a step%s",
+            (long long)f->batch, f->batch == 1 ? "" : "s", (long long)(f->batch * f->accumulate * ranks),
+            open_batch(f));
     else if (ranks > 1)
         diag_note(NULL, "%lld ranks compute %lld items each for a step", (long long)ranks, (long long)f->batch);
 }
