@@ -47,7 +47,7 @@ class Book:
             name = path[len("docs/"):]
         elif (ROOT / path).is_dir():
             name = f"files/{path}/index.md"
-        elif path.endswith(".md"):
+        elif path.endswith(".md") and not path.startswith("templates/"):      # those have holes: no pages
             name = f"files/{path}"
         elif path.startswith("docs/") and path.endswith(PLAIN):
             name = path[len("docs/"):]
