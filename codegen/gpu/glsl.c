@@ -59,13 +59,20 @@ static uint32_t first_element(const Layout *l, Value *v) {
     return (uint32_t)(at / size);
 }
 
-// The push constant of v; what finds no room among them is a number.
-const char *glsl_origin(Printing *p, Value *v) {
-    int i = 0;
-    while (i < p->placed.n && p->placed.at[i] != v) i++;
-    if (i == MAX_PUSH) return number_text(p->arena, first_element(p->layout, v));
-    if (i == p->placed.n) VEC_PUSH(p->arena, p->placed, v);
-    return arena_printf(p->arena, "at%d", i);
+// The push constants, before anything is spelled: the order in which a C compiler evaluates arguments decides nothing.
+static void place_values(Printing *p) {
+    const Kernel *k = p->kernel;
+    for (int i = 0; i < k->writes.n + k->reads.n && p->placed.n < MAX_PUSH; i++) {
+        Value *v = i < k->writes.n ? k->writes.at[i] : k->reads.at[i - k->writes.n];
+        VEC_PUSH(p->arena, p->placed, v);
+    }
+}
+
+// The push constant of v; what found no room among them is a number.
+const char *glsl_origin(const Printing *p, Value *v) {
+    for (int i = 0; i < p->placed.n; i++)
+        if (p->placed.at[i] == v) return arena_printf(p->arena, "at%d", i);
+    return number_text(p->arena, first_element(p->layout, v));
 }
 
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
@@ -438,5 +445,6 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
         return false;
     }
     if (!glsl_check(a, l, k)) return false;
+    place_values(&p);
     return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : loop_kernel(&p, out);
 }

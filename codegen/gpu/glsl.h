@@ -19,7 +19,7 @@ typedef struct Printing {
 } Printing;
 
 // the push constant that says at which element of its view v begins
-const char *glsl_origin(Printing *p, Value *v);
+const char *glsl_origin(const Printing *p, Value *v);
 // an element of v in its view: the view's name, and its index there
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
 // an element of memory as the type that arithmetic on it runs in
