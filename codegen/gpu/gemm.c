@@ -32,8 +32,7 @@ static void print_finish(Printing *p, Text *out) {
 }
 
 static uint32_t blocks_of(const Kernel *k, const char *size, const char *block) {
-    const int64_t n = template_hole_value(k, size), each = template_hole_value(k, block);
-    return (uint32_t)((n + each - 1) / each);
+    return (uint32_t)ceil_div(template_hole_value(k, size), template_hole_value(k, block));
 }
 
 bool glsl_gemm(Printing *p, Shader *out) {

@@ -41,7 +41,7 @@ static const char *view_name(Arena *a, bool is_weight, DType d) {
     return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d)));
 }
 
-const char *glsl_load_text(Arena *a, DType d, const char *element) {
+static const char *load_text(Arena *a, DType d, const char *element) {
     if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "burn_%s_to_f32(uint(%s))", dtype_name(d), element);
     return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
@@ -89,7 +89,7 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
 static const char *glsl_load(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     const char *view, *at = glsl_locate(p, v, index, false, &view);
-    return glsl_load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
+    return load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
 }
 
 static const char *glsl_load_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
@@ -109,7 +109,7 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
-        spell_step(&spell_glsl, &t, s->op, d, glsl_load_text(p->arena, d, at), value);
+        spell_step(&spell_glsl, &t, s->op, d, load_text(p->arena, d, at), value);
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
@@ -194,7 +194,7 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
     return true;
 }
 
-bool glsl_check(Arena *a, const Layout *l, const Kernel *k) {
+static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
     Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true };
     for (int i = 0; i < k->stores.n; i++) {
         const Store *s = &k->stores.at[i];
@@ -251,7 +251,7 @@ static void print_guarded(Printing *p, Text *out) {
                 "%s %c_%s_if(bool guard, int i, %s otherwise) {\n"
                 "    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
-                glsl_load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+                load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
         }
 }
 
@@ -444,7 +444,7 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
         diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
         return false;
     }
-    if (!glsl_check(a, l, k)) return false;
+    if (!check_kernel(a, l, k)) return false;
     place_values(&p);
     return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : loop_kernel(&p, out);
 }

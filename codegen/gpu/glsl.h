@@ -22,12 +22,8 @@ typedef struct Printing {
 const char *glsl_origin(const Printing *p, Value *v);
 // an element of v in its view: the view's name, and its index there
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
-// an element of memory as the type that arithmetic on it runs in
-const char *glsl_load_text(Arena *a, DType d, const char *element);
 // how loop nests are spelled for p
 Dialect glsl_dialect(Printing *p);
-// Does the language have the kernel's elements and operations, and do its indices fit? false with a diagnostic.
-bool glsl_check(Arena *a, const Layout *l, const Kernel *k);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
 // gemm.c

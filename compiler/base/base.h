@@ -137,6 +137,7 @@ OutFile *out_replace(Arena *a, const char *path, OutMark ours);      // out_open
 bool out_write(OutFile *o, const void *p, size_t n);
 bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
 void out_abandon(OutFile *o);
+bool out_whole(Arena *a, const char *path, const void *p, size_t n);         // a file of these bytes; false with diag
 // ---------------------------------------------------------------- base/process.c
 // a temporary folder, gone at the latest when the process ends; NULL with diagnostics
 const char *folder_make(void);

@@ -199,3 +199,9 @@ void out_abandon(OutFile *o) {
     close(o->fd);
     if (o->temporary) unlink(o->temporary);
 }
+
+bool out_whole(Arena *a, const char *path, const void *p, size_t n) {
+    OutFile *out = out_open(a, path);
+    if (out) out_write(out, p, n);                      // a failure is remembered, and out_commit cleans up
+    return out && out_commit(out);
+}

@@ -38,8 +38,7 @@ static const char *target_flags(Arena *a, const Options *o, const char *runner) 
 }
 
 static bool write_text(Arena *a, const char *path, const char *text) {
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, text, strlen(text)) && out_commit(out);
+    return out_whole(a, path, text, strlen(text));
 }
 
 // Of a program without an operating system.

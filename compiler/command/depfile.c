@@ -28,6 +28,5 @@ bool depfile_write(Arena *a, const Options *o) {
         put_path(&t, read->at[i]);
         text_printf(&t, ":\n");
     }
-    OutFile *out = out_open(a, o->depfile);
-    return out && out_write(out, t.at, t.n) && out_commit(out);
+    return text_write(a, o->depfile, &t);
 }

@@ -28,8 +28,7 @@ static long world_size(void) {
 static const char *write_text(Arena *a, const char *dir, const char *name) {
     const char *text = template_text(arena_printf(a, "runtime/%s", name));
     const char *path = arena_printf(a, "%s/%s", dir, name);
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, text, strlen(text)) && out_commit(out) ? path : NULL;
+    return out_whole(a, path, text, strlen(text)) ? path : NULL;
 }
 
 // ranks_mpi.c as a shared object in the temporary folder.

@@ -27,8 +27,7 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     text_printf(&t,
         "extern const burn_training *const burncc_learns;\nconst burn_training *const burncc_learns = &%s_training;\n",
         o->name);
-    OutFile *out = out_open(m->arena, path);
-    return out && out_write(out, t.at, t.n) && out_commit(out);
+    return text_write(m->arena, path, &t);
 }
 
 static bool load(Module *m) {
@@ -85,19 +84,14 @@ bool module_open(Arena *a, CommandOptions *c, const char *what, OpenModule *out)
     return out->module != NULL;
 }
 
-static bool receive(Module *m, const char *path, const void *bytes, size_t n) {
-    OutFile *out = out_open(m->arena, path);
-    return out && out_write(out, bytes, n) && out_commit(out);
-}
-
 Module *module_received(const void *object, size_t object_bytes, const void *weights, size_t weights_bytes) {
     Module *m = module_new();
     bool ok = (m->dir = folder_make()) != NULL;
     m->object = arena_printf(m->arena, "%s/wrapper-.so", ok ? m->dir : "");
     const char *constants = arena_printf(m->arena, "%s/constants.bin", ok ? m->dir : "");
-    ok = ok && receive(m, m->object, object, object_bytes);
+    ok = ok && out_whole(m->arena, m->object, object, object_bytes);
     if (weights_bytes)
-        ok = ok && receive(m, constants, weights, weights_bytes) && file_map(&m->weights, constants);
+        ok = ok && out_whole(m->arena, constants, weights, weights_bytes) && file_map(&m->weights, constants);
     ok = ok && load(m);
     folder_remove(m->dir);                              // at once: a rank may be killed
     m->dir = NULL;

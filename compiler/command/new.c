@@ -26,8 +26,7 @@ typedef struct Project {
 } Project;
 
 static bool put(const Project *p, const char *file, const char *text, size_t n) {
-    OutFile *out = out_open(p->arena, arena_printf(p->arena, "%s/%s", p->dir, file));
-    return out && out_write(out, text, n) && out_commit(out);
+    return out_whole(p->arena, arena_printf(p->arena, "%s/%s", p->dir, file), text, n);
 }
 
 static bool put_template(const Project *p, const char *file, const char *name) {

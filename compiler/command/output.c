@@ -86,8 +86,7 @@ int print_text(const Text *t, int status) {
 }
 
 bool text_write(Arena *a, const char *path, const Text *t) {
-    OutFile *out = out_open(a, path);
-    return out && out_write(out, t->at, t->n) && out_commit(out);
+    return out_whole(a, path, t->at, t->n);
 }
 
 int output_finish(int status) {

@@ -206,8 +206,7 @@ static bool write_records(const Tuner *t) {
     Text text;
     text_init(&text, a);
     records_print(&t->records, &text);
-    OutFile *out = out_open(a, t->options->output);
-    bool ok = out && out_write(out, text.at, text.n) && out_commit(out);
+    bool ok = text_write(a, t->options->output, &text);
     arena_free(a);
     return ok;
 }

@@ -127,6 +127,15 @@ void quant_correct_biases(Quantizer *q) {
 
 typedef struct Stored { const Value *of; Value *as; } Stored;
 
+// What v is stored as.
+static Value *dequantized(Graph *g, const Value *v, Tensor *q, Tensor *scales, int axis, int64_t block) {
+    const char *name = v->name ? v->name : "weight";
+    Value *numbers = graph_const(g, q, arena_printf(g->arena, "%s_quantized", name));
+    Value *by = graph_const(g, scales, arena_printf(g->arena, "%s_scale", name));
+    by->trainable = true;                               // an initializer of floats
+    return b_dequantize(g, numbers, &(Quant){ by, NULL, axis, block }, DT_F32);
+}
+
 // In blocks along axis: symmetric, the largest of a block at the end of the range.
 static Value *in_blocks(Graph *g, const Value *v, int axis, int64_t block, DType d) {
     Type blocks = v->type;
@@ -142,11 +151,7 @@ static Value *in_blocks(Graph *g, const Value *v, int axis, int64_t block, DType
         if (i < n) s[b] = fmaxf(s[b], (float)(fabs(x) / (double)most));
         else tensor_set_i(q, at, s[b] > 0 ? (int64_t)rint(x / s[b]) : 0);
     }
-    const char *name = v->name ? v->name : "weight";
-    Value *numbers = graph_const(g, q, arena_printf(g->arena, "%s_quantized", name));
-    Value *by = graph_const(g, scales, arena_printf(g->arena, "%s_scale", name));
-    by->trainable = true;                               // an initializer of floats
-    return b_dequantize(g, numbers, &(Quant){ by, NULL, axis, block }, DT_F32);
+    return dequantized(g, v, q, scales, axis, block);
 }
 
 static Value *in_channels(Graph *g, const Value *v, DType d) {
@@ -161,11 +166,7 @@ static Value *in_channels(Graph *g, const Value *v, DType d) {
         for (int64_t i = 0; i < inner; i++)
             tensor_set_i(q, r * inner + i, (int64_t)rint(number(v->data, r * inner + i) / *s));
     }
-    const char *name = v->name ? v->name : "weight";
-    Value *numbers = graph_const(g, q, arena_printf(g->arena, "%s_quantized", name));
-    Value *by = graph_const(g, scales, arena_printf(g->arena, "%s_scale", name));
-    by->trainable = true;
-    return b_dequantize(g, numbers, &(Quant){ by, NULL, 0, 0 }, DT_F32);
+    return dequantized(g, v, q, scales, 0, 0);
 }
 
 static Value *in_half(Graph *g, const Value *v) {

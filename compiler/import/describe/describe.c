@@ -42,8 +42,7 @@ static bool claims(const File *f) {
 
 static bool write_file(Arena *a, const char *folder, const char *name) {
     const char *text = template_text(arena_printf(a, "burncc/%s", name));
-    OutFile *out = out_open(a, arena_printf(a, "%s/burncc/%s", folder, name));
-    return out && out_write(out, text, strlen(text)) && out_commit(out);
+    return out_whole(a, arena_printf(a, "%s/burncc/%s", folder, name), text, strlen(text));
 }
 
 static bool write_headers(Arena *a, const char *folder) {

@@ -23,6 +23,10 @@ void template_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
 }
 
+void template_holes(Arena *a, Kernel *k, int n, const TemplateHole *all) {
+    for (int i = 0; i < n; i++) template_hole(a, k, all[i].name, all[i].value);
+}
+
 void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SIZE, .value = d });
 }

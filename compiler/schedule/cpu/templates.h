@@ -11,6 +11,10 @@ enum { Q8_MOST_TAPS = 64 };
 
 TileTarget template_target(const Options *o);
 void template_hole(Arena *a, Kernel *k, const char *name, int64_t value);
+typedef struct TemplateHole { const char *name; int64_t value; } TemplateHole;
+void template_holes(Arena *a, Kernel *k, int n, const TemplateHole *all);
+#define TEMPLATE_HOLES(a, k, ...)                                                                                      \
+    template_holes(a, k, (int)COUNT(((TemplateHole[]){ __VA_ARGS__ })), (TemplateHole[]){ __VA_ARGS__ })
 // a size or stride, which may be symbolic, or be given to the function as an argument
 void template_hole_dim(Arena *a, Kernel *k, const char *name, Dim d);
 void template_hole3(Arena *a, Kernel *k, const char *prefix, const int64_t *v);         // prefix D, prefix H, prefix W

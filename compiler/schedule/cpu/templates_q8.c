@@ -43,12 +43,6 @@ static void fill_taps(const Buffer *b, void *to) {
 }
 
 // ---------------------------------------------------------------- holes
-typedef struct Number { const char *name; int64_t value; } Number;
-static void holes(Arena *a, Kernel *k, int n, const Number *all) {
-    for (int i = 0; i < n; i++) template_hole(a, k, all[i].name, all[i].value);
-}
-#define HOLES(a, k, ...) holes(a, k, (int)COUNT(((Number[]){ __VA_ARGS__ })), (Number[]){ __VA_ARGS__ })
-
 static void result_hole(Arena *a, Kernel *k) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
 }
@@ -56,11 +50,11 @@ static void result_hole(Arena *a, Kernel *k) {
 // Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
 static void tile_holes(Arena *a, Kernel *k, int64_t rows, int64_t columns) {
     int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
-    HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc });
+    TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc });
 }
 
 static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
-    HOLES(a, k, { "AB", c->x_batch }, { "AY", c->x_axis[1] }, { "AX", c->x_axis[2] }, { "IH", c->in[1] },
+    TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->x_axis[1] }, { "AX", c->x_axis[2] }, { "IH", c->in[1] },
         { "IW", c->in[2] }, { "KH", c->kernel[1] }, { "KW", c->kernel[2] }, { "SH", c->stride[1] },
         { "SW", c->stride[2] }, { "DH", c->dilation[1] }, { "DW", c->dilation[2] }, { "PH", c->pad[1] },
         { "PW", c->pad[2] }, { "FILL", node_int(k->anchor, "fill", 0) });
@@ -71,7 +65,7 @@ static void plan_product(Arena *a, Kernel *k) {
     const Contraction *s = &k->gemm;
     const int64_t kp = words(s->k), one = s->n * kp, batch = s->b_batch ? s->batch : 1;
     k->template = &template_dot_q8;
-    HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
+    TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
         { "KP", kp }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 }, { "AX", s->a_row }, { "WINDOW", 0 },
         { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
     tile_holes(a, k, s->m, s->n);
@@ -91,11 +85,12 @@ static void plan_windows(Arena *a, Kernel *k) {
     const int64_t ic = c->ic / c->groups, row = c->kernel[1] * c->kernel[2] * ic, kp = words(row);
     const bool direct = is_row(c), runs = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
     k->template = &template_dot_q8;
-    HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
+    TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
         { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
         { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel });
     if (direct)
-        HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] }, { "AX", c->stride[2] * c->x_axis[2] });
+        TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] },
+            { "AX", c->stride[2] * c->x_axis[2] });
     else geometry_holes(a, k, c);
     tile_holes(a, k, c->out[2], c->oc / c->groups);
     result_hole(a, k);
@@ -112,8 +107,9 @@ static void plan_depthwise(Arena *a, Kernel *k) {
         padded = padded || c->pad[i] || last >= c->in[i];
     }
     k->template = &template_taps_q8;
-    HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc }, { "PADDED", padded },
-        { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel }, { "MR", c->out[2] < 2 ? 1 : 2 });
+    TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc },
+        { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
+        { "MR", c->out[2] < 2 ? 1 : 2 });
     geometry_holes(a, k, c);
     result_hole(a, k);
     k->scratch_bytes = padded ? c->oc : 0;

@@ -58,7 +58,7 @@ bool gpu_has_template(const Node *n, const Options *o) {
     // a left factor in one piece with a single matrix on the right is one tall matrix
     int64_t rows = w->rank == 2 ? m * batch : m;
     return batch && rows >= LEAST_ROWS && columns >= LEAST_COLUMNS && k >= LEAST_TERMS && batch <= MAX_GROUPS
-        && (rows + 31) / 32 <= MAX_GROUPS && (columns + 31) / 32 <= MAX_GROUPS
+        && ceil_div(rows, 32) <= MAX_GROUPS && ceil_div(columns, 32) <= MAX_GROUPS
         && kernel_gemm_folds(n->graph, x, w);
 }
 
@@ -90,11 +90,8 @@ void gpu_gemm(Arena *a, Kernel *k) {
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
     int64_t b_wide = b_fours && s->b_col == 1 && fours(s->b_row) && fours(s->n) ? 1 :
                      b_fours && s->b_row == 1 && fours(s->b_col) && fours(s->k) ? 2 : 0;
-    const struct { const char *name; int64_t value; } holes[] = {
-        { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch }, { "AR", s->a_row },
-        { "AC", s->a_col }, { "BB", s->b_batch }, { "BR", s->b_row }, { "BC", s->b_col }, { "BM", b->bm },
-        { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },
-        { "A_WIDE", a_wide }, { "B_WIDE", b_wide },
-    };
-    for (size_t i = 0; i < COUNT(holes); i++) template_hole(a, k, holes[i].name, holes[i].value);
+    TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch },
+        { "AR", s->a_row }, { "AC", s->a_col }, { "BB", s->b_batch }, { "BR", s->b_row }, { "BC", s->b_col },
+        { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },
+        { "A_WIDE", a_wide }, { "B_WIDE", b_wide });
 }
