@@ -58,9 +58,49 @@ static bool is_zeros(const Value *v) {
     return one->data && type_count(&one->type) == 1 && fpclassify(tensor_get_f(one->data, 0)) == FP_ZERO;
 }
 
+// The axis along which zeros are put around v and nothing else is done; -1: v is not such a value.
+static int padded_axis(const Value *v) {
+    const Node *n = v->def;
+    if (!n || n->op != OP_Pad || n->n_in != 1 || strcmp(node_string(n, "mode", ""), "constant")) return -1;
+    int rank = 0, axis = -1;
+    const int64_t *lo = node_ints(n, "lo", &rank), *hi = node_ints(n, "hi", &rank),
+                  *interior = node_ints(n, "interior", &rank);
+    for (int i = 0; i < rank; i++) {
+        if (interior[i]) return -1;
+        if (!lo[i] && !hi[i]) continue;
+        if (axis >= 0 || lo[i] < 0 || hi[i] < 0 || !dim_is_const(n->in[0]->type.dim[i])) return -1;
+        axis = i;
+    }
+    return axis;
+}
+
+static int64_t pad_before(const Node *n, int axis) { return node_ints(n, "lo", &(int){ 0 })[axis]; }
+
+// Two slices of one value that lie one behind the other: their gradients side by side, not a sum of both among zeros.
+// After the last slice of a split there are no zeros left. NULL: they are not that.
+static Value *side_by_side(Graph *g, Value *a, Value *b) {
+    const int axis = padded_axis(a);
+    if (axis < 0 || padded_axis(b) != axis || a->type.dim[axis] != b->type.dim[axis]) return NULL;
+    const bool in_order = pad_before(a->def, axis) < pad_before(b->def, axis);
+    const Node *first = in_order ? a->def : b->def, *second = in_order ? b->def : a->def;
+    Value *const x = first->in[0], *const y = second->in[0];
+    const int64_t before = pad_before(first, axis), end = before + x->type.dim[axis];
+    if (end != pad_before(second, axis)) return NULL;
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
+    lo[axis] = before;
+    hi[axis] = a->type.dim[axis] - end - y->type.dim[axis];
+    const Node *more = y->def && y->def->op == OP_Concat && node_int(y->def, "axis", 0) == axis ? y->def : NULL;
+    VEC(Value *) parts = { 0 };
+    VEC_PUSH(g->arena, parts, x);
+    for (int i = 0; i < (more ? more->n_in : 1); i++) VEC_PUSH(g->arena, parts, more ? more->in[i] : y);
+    return b_pad(g, b_concat(g, axis, parts.n, parts.at), lo, hi, NULL, NULL);
+}
+
 // Rows that were picked by an index are added to what there is: no zeros, which they would be added to first.
 static Value *sum_of(Graph *g, Value *old, Value *d) {
     Node *n = d->def;
+    Value *joined = side_by_side(g, old, d);
+    if (joined) return joined;
     if (!n || op_table[n->op].form != FORM_SCATTER || strcmp(node_string(n, "reduction", "none"), "add")
         || !is_zeros(n->in[0]))
         return b_binary(g, OP_Add, old, d);
