@@ -62,8 +62,8 @@ struct Options {
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     // --optimize size: the smallest code, and weights no larger than the model's
     bool small;
-    // what a program's workspace and constants may take; 0: what they do
-    int64_t ram, flash;
+    // what a program's workspace, its code with constants, and its calls may take; 0: what they do
+    int64_t ram, flash, stack;
     bool no_fuse, fast_math, quiet;
     bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's
     bool profile;                                       // marks around kernels' calls (templates/profile.h)

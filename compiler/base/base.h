@@ -150,6 +150,7 @@ char **argv_end(Arena *a, Argv *v);                     // for execvp
 // runs it to its end, its standard output going where errors go: its exit status, 128 and more: a signal ended it
 enum { PROCESS_NONE = 127 };                            // there is no such program
 int process_run(Arena *a, Argv *v);
+int process_try(Arena *a, Argv *v);                     // the same, and nobody sees what it prints
 
 // ---------------------------------------------------------------- base/spec.c: name(key=value, ...)
 typedef struct Spec Spec;

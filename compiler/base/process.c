@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,11 +118,13 @@ char **argv_end(Arena *a, Argv *v) {
     return words;
 }
 
-int process_run(Arena *a, Argv *v) {
+static int run(Arena *a, Argv *v, bool silent) {
     char **words = argv_end(a, v);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        const int nowhere = silent ? open("/dev/null", O_WRONLY) : -1;
+        if (silent) dup2(nowhere, STDERR_FILENO);
         dup2(STDERR_FILENO, STDOUT_FILENO);             // standard output is for results
         execvp(words[0], words);
         _exit(PROCESS_NONE);
@@ -130,3 +133,7 @@ int process_run(Arena *a, Argv *v) {
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) { }
     return child < 0 ? PROCESS_NONE : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+int process_run(Arena *a, Argv *v) { return run(a, v, false); }
+
+int process_try(Arena *a, Argv *v) { return run(a, v, true); }

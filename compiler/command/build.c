@@ -29,12 +29,13 @@ static const char *target_flags(Arena *a, const Options *o, const char *runner) 
          wasm = o->machine.arch && !strcmp(o->machine.arch, "wasm32");
     const char *kind = !runner           ? "-fPIC -shared" :
         wasm                             ? "-Wl,-z,stack-size=1048576" :
-        board_bare(&o->machine)          ? "-nostartfiles -ffunction-sections -fdata-sections -Wl,--gc-sections" :
+        board_bare(&o->machine)          ? "-nostartfiles -ffunction-sections -fdata-sections" :
                                            "";
     const char *relaxed = o->fast_math ?
         "-fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -freciprocal-math -ffp-contract=fast" :
         "-ffp-contract=off";
-    return arena_printf(a, "-std=c99 %s %s -w %s", foreign ? "-O3" : o->machine.flags, relaxed, kind);
+    const char *size = o->small && o->machine.ram_first ? "-Os" : "";
+    return arena_printf(a, "-std=c99 %s %s %s -w %s", foreign ? "-O3" : o->machine.flags, size, relaxed, kind);
 }
 
 static bool write_text(Arena *a, const char *path, const char *text) {
@@ -67,24 +68,46 @@ static bool compiles(Arena *a, const Argv *failed, const char *source) {
         && !access(object, F_OK);
 }
 
-bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
-    const char *cc = o->plain_cc ? NULL : getenv("CC"), *usual = runner && o->machine.cc ? o->machine.cc : "cc";
+static Argv words_begin(Arena *a, const Options *o, const char *runner, const char *cc) {
     Argv argv = { 0 };
-    argv_add(a, &argv, cc && *cc ? cc : usual);
+    argv_add(a, &argv, cc);
     argv_add(a, &argv, target_flags(a, o, runner));
     argv_add(a, &argv, o->plain_cc ? NULL : getenv("BURNCC_CFLAGS"));
-    argv_add(a, &argv, "-o");
-    VEC_PUSH(a, argv, object);
-    VEC_PUSH(a, argv, source);
-    if (runner && board_bare(&o->machine)) {
-        if (strstr(argv.at[0], "gcc")) VEC_PUSH(a, argv, "-fcallgraph-info=su");
-        VEC_PUSH(a, argv, "-T");
-        VEC_PUSH(a, argv, link_script(a, object));
-    }
+    return argv;
+}
+
+static void words_files(Arena *a, Argv *argv, const char *to, const char *from) {
+    VEC_PUSH(a, *argv, "-o");
+    VEC_PUSH(a, *argv, to);
+    VEC_PUSH(a, *argv, from);
+}
+
+int build_unlinked(Arena *a, const Options *o, const char *cc, const char *source, const Unlinked *to, bool silent) {
+    Argv argv = words_begin(a, o, o->machine.cc, cc);
+    VEC_PUSH(a, argv, "-fstack-usage");
+    VEC_PUSH(a, argv, "-c");
+    words_files(a, &argv, to->object, source);
+    return silent ? process_try(a, &argv) : process_run(a, &argv);
+}
+
+Unlinked unlinked_of(Arena *a, const char *stem) {
+    return (Unlinked){ arena_printf(a, "%s.o", stem), arena_printf(a, "%s.su", stem) };
+}
+
+bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object) {
+    const bool bare = runner && board_bare(&o->machine);
+    const char *own = o->plain_cc ? NULL : getenv("CC"), *usual = runner && o->machine.cc ? o->machine.cc : "cc",
+               *cc = own && *own ? own : usual;
+    const Unlinked unlinked = unlinked_of(a, object);
+    Argv argv = words_begin(a, o, runner, cc);
+    words_files(a, &argv, object, bare ? unlinked.object : source);
+    if (bare) argv_add(a, &argv, "-Wl,--gc-sections -T");
+    if (bare) VEC_PUSH(a, argv, link_script(a, object));
     VEC_PUSH(a, argv, "-lm");
     if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
     progress_stage("%s: %s compiles it", o->name, argv.at[0]);
-    int status = process_run(a, &argv);
+    int status = bare ? build_unlinked(a, o, cc, source, &unlinked, false) : 0;
+    if (!status) status = process_run(a, &argv);
     bool made = !status && !access(object, F_OK);
     if (made) return true;
     if (status == PROCESS_NONE) diag_error_as(EXIT_IO, NULL, "cannot run the C compiler '%s'; set CC", argv.at[0]);

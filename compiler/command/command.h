@@ -150,6 +150,11 @@ typedef struct Built {
 // the stages, then $CC; NULL with diagnostics; *compiled: the stages went well
 // runner: as in CommandOptions
 Built *build_model(const Options *o, const char *runner, bool *compiled);
+// of a C file for a target without an operating system, what object.c reads: an object file, and -fstack-usage's list
+typedef struct Unlinked { const char *object, *frames; } Unlinked;
+Unlinked unlinked_of(Arena *a, const char *stem);
+// cc's exit status; silent: nobody sees what it says
+int build_unlinked(Arena *a, const Options *o, const char *cc, const char *source, const Unlinked *to, bool silent);
 // the same of a program that is planned, for these options, in this arena, which goes with it
 Built *build_program(Arena *a, Options *o, Programs *p);
 void build_free(Built *b);
@@ -249,7 +254,12 @@ void board_words(Arena *a, const Target *t, const char *runner, Argv *out);    /
 const char *board_count(const Target *t, const char *runner, double *unit);
 
 // ---------------------------------------------------------------- stack.c
-int64_t stack_bound(Arena *a, const char *dir);         // of the board's program built in this folder; -1: not known
+int64_t stack_bound(Arena *a, const Unlinked *program);         // of a board's program; -1: not known
+
+// ---------------------------------------------------------------- footprint.c
+// --flash and --stack of the C file that was written, for targets without an operating system: are they kept? false
+// with diagnostics; report: what it takes, to *out
+bool footprint_check(Arena *a, const Options *o, const Programs *p, bool report, Text *out);
 
 // ---------------------------------------------------------------- remote.c: the same through a runner
 // templates/driver.c is the other side. samples: milliseconds, or what a board's counter counted

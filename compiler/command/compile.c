@@ -56,8 +56,9 @@ bool compile_write(Arena *a, const Options *o, Programs *p) {
     return o->machine.backend->write(a, o, o->name, p->n, p->at, p->training);
 }
 
-bool compile_check(Arena *a, const Options *o, const Programs *p) {
-    if (check_c(a, o->output, o)) return true;
+// What was found fault with does not stay.
+static bool stays(Arena *a, const Options *o, const Programs *p, bool good) {
+    if (good) return true;
     unlink(o->output);
     unlink(sibling(a, o->output, ".h"));
     if (p->training && train_apart(p->training, o)) unlink(sibling(a, o->output, ".safetensors"));
@@ -65,13 +66,19 @@ bool compile_check(Arena *a, const Options *o, const Programs *p) {
     return false;
 }
 
+bool compile_check(Arena *a, const Options *o, const Programs *p) {
+    return stays(a, o, p, check_c(a, o->output, o));
+}
+
 // The same, and beside it the settings that the model was described with. They appear last, or not at all.
-static bool write_with_settings(Arena *a, const Options *o, Programs *p, bool check) {
+static bool write_with_settings(Arena *a, const CommandOptions *c, Programs *p, Text *footprint) {
+    const Options *o = &c->compile;
     OutFile *settings = NULL;
     if (p->settings && !(settings = out_open(a, sibling(a, o->output, ".config.json")))) return false;
     bool ok = !settings
         || (out_write(settings, p->settings, strlen(p->settings)) && out_write(settings, NULL, 0));
-    ok = ok && compile_write(a, o, p) && (!check || compile_check(a, o, p));
+    ok = ok && compile_write(a, o, p) && (!c->check || compile_check(a, o, p))
+        && stays(a, o, p, footprint_check(a, o, p, c->report, footprint));
     if (ok && settings) return out_commit(settings);
     if (settings) out_abandon(settings);
     return ok;
@@ -146,9 +153,11 @@ static int compile_model(Arena *a, CommandOptions *c) {
     Programs *programs = compile_programs(a, o);
     if (!programs || stop) return diag_status();
     if (!beside) programs->settings = NULL;
-    if (!write_with_settings(a, o, programs, c->check) || !depfile_write(a, o)) return diag_status();
+    Text footprint;
+    text_init(&footprint, a);
+    if (!write_with_settings(a, c, programs, &footprint) || !depfile_write(a, o)) return diag_status();
     note_growth(a, o, programs);
-    return c->report ? compile_report(a, programs) : EXIT_OK;
+    return c->report ? print_text(&footprint, compile_report(a, programs)) : EXIT_OK;
 }
 
 int command_compile(Arena *a, CommandOptions *c) {

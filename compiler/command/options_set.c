@@ -122,6 +122,11 @@ bool set_flash(Arena *a, CommandOptions *o, const char *text) {
     return set_bytes(&o->compile.flash, "--flash", text);
 }
 
+bool set_stack(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    return set_bytes(&o->compile.stack, "--stack", text);
+}
+
 bool set_optimize(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     o->compile.small = !strcmp(text, "size");

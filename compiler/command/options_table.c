@@ -274,7 +274,11 @@ const Option options[] = {
         "written",
         SET(set_ram) },
     { "flash", 0, "BYTES", COMPILES, "Code",
-        "what constants may take; 256K. If they take more nothing is written. Code is not counted", SET(set_flash) },
+        "what code and constants may take; 256K. If they take more nothing is written. Microcontrollers' code is "
+        "compiled to know, elsewhere constants alone count",
+        SET(set_flash) },
+    { "stack", 0, "BYTES", COMPILE, "Code",
+        "what a run's calls may take on a microcontroller; 1K. If they take more nothing is written", SET(set_stack) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",

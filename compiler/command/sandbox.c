@@ -365,7 +365,8 @@ static const char *remote_time(Arena *a, const Built *b, const Inputs *in, doubl
     double unit;
     out->counts = board_count(&b->options->machine, b->runner, &unit);
     out->counted = r.samples[0] * unit;
-    out->stack_bound = stack_bound(a, b->dir);
+    const Unlinked unlinked = unlinked_of(a, b->program);
+    out->stack_bound = stack_bound(a, &unlinked);
     return NULL;
 }
 

@@ -49,7 +49,7 @@ static const Topic topics[] = {
         "precision fast-math blas", "docs/numbers.md", NULL },
     { "memory", "less of it",
         "A program's memory is one workspace, known when it is compiled; these make it, or the code, smaller.",
-        "optimize ram train-memory embed-limit string-bytes", "docs/embedding.md", NULL },
+        "optimize ram flash stack train-memory embed-limit string-bytes", "docs/embedding.md", NULL },
     { "threads", "a run on several processors",
         "A run goes in parts, on threads that the program gives it.", "threads", "docs/threads.md", NULL },
     { "train", "code that learns",
@@ -65,7 +65,7 @@ static const Topic topics[] = {
     { "firmware", "without an operating system",
         "Generated C needs no operating system, no allocation and few functions of the C library; targets "
         "for microcontrollers name\nthe compiler's flags.",
-        "target optimize ram embed-limit runner", "docs/firmware.md", more_targets },
+        "target optimize ram flash stack embed-limit runner", "docs/firmware.md", more_targets },
     { "export", "models and parameters for other tools",
         "-o model.onnx and -o model.safetensors write the model, or its parameters, for other tools.",
         "output opset optimized weights embed-limit", "docs/export.md", NULL },

@@ -33,6 +33,41 @@ for cc in "arm-none-eabi-gcc -nostdinc -isystem $(arm-none-eabi-gcc -print-file-
     done
 done
 
+# ---- what it takes: flash as the linker counts it, stack, budgets
+if command -v arm-none-eabi-gcc >/dev/null; then
+    m4="$burncc $tests/../models/digits/digits.onnx --quiet --target cortex-m4"
+    status 0 "footprint" env CC= BURNCC_CFLAGS= $m4 --name digits -o taken.c --report
+    flash=$(grep '^flash' out) stack=$(grep '^stack' out)
+    says "^flash [0-9]* bytes: .text [0-9]*, .rodata [0-9]*, .data 0, .bss 0, by arm-none-eabi-gcc$"
+    sections=$(echo "$flash" | sed 's/.*text \([0-9]*\), .rodata \([0-9]*\).*/\1 \2/')
+    arm-none-eabi-gcc -std=c99 $arm -ffunction-sections -fdata-sections -c taken.c -o taken.o &&
+        arm-none-eabi-ld --gc-sections -e digits_run taken.o -o taken.elf 2>err
+    [ "$(arm-none-eabi-size -A taken.elf | awk '/^.text|^.rodata/ { printf "%s%s", s, $2; s = " " }')" = "$sections" ]
+    result $? "flash is what is linked: $sections"
+    takes=$(echo "$flash" | cut -d' ' -f2) needs=$(echo "$stack" | cut -d' ' -f2)
+    status 0 "budgets that are kept" env CC= BURNCC_CFLAGS= $m4 -o kept.c --flash $takes --stack $needs
+    status 3 "budgets that are passed" env CC= BURNCC_CFLAGS= ${m4/--quiet/} -o passed.c \
+        --flash $((takes - 1)) --stack $((needs - 1))
+    says "^burncc: error: --flash: passed takes $takes bytes .*; arm-none-eabi-gcc.*, not $((takes - 1))$"
+    says "^burncc: note: [0-9]* .rodata passed_run_w"
+    says "^burncc: error: --stack: passed_run takes $needs bytes .*: passed_run [0-9]*, passed_k0_conv1"
+    [ ! -f passed.c ] && [ ! -f passed.h ]
+    result $? "nothing is written"
+    status 3 "without a compiler" env CC= PATH=/nowhere $m4 -o passed.c --flash 38K --stack 1K
+    says "estimated\), not 38912$"
+    says "^burncc: error: --stack: .* there is no C compiler for the target here; set CC"
+    status 0 "an estimate" env CC= PATH=/nowhere $m4 -o kept.c -f --report
+    says "bytes of code a kernel"
+    if command -v clang >/dev/null; then
+        status 0 "footprint, clang" env CC="clang --target=arm-none-eabi -nostdlibinc -DBURN_FREESTANDING" \
+            $m4 -o kept.c -f --report
+        says "^flash .* by clang"
+        says "^stack [0-9]* bytes at most: kept_run"
+    fi
+fi
+status 2 "a stack elsewhere" "$burncc" $tests/../models/digits/digits.onnx --target portable -o no.c --stack 1K
+says "--stack"
+
 if command -v clang >/dev/null; then
     silenced=$(listed "Warnings" | sed 's/^-W/-Wno-/')
     [ -n "$silenced" ]
