@@ -107,12 +107,19 @@ static void read_symbols(const Reader *r, const ElfSection *table) {
 
 // ---------------------------------------------------------------- frames
 
+// Behind the numbers of clones.
+static const char *past_numbers(const char *s) {
+    for (size_t digits; *s == '.' && (digits = strspn(s + 1, "0123456789")) > 0;) s += 1 + digits;
+    return s;
+}
+
 // Is the symbol this function's, or a clone of it: model_k0.constprop.isra for model_k0.constprop.0.isra.1?
 static bool is_of(const char *symbol, const char *function) {
-    for (;; symbol++) {
-        for (size_t digits; *symbol == '.' && (digits = strspn(symbol + 1, "0123456789")) > 0;) symbol += 1 + digits;
+    for (;; symbol++, function++) {
+        symbol = past_numbers(symbol);
+        function = past_numbers(function);
         if (*symbol != *function) return false;
-        if (!*function++) return true;
+        if (!*function) return true;
     }
 }
 

@@ -14,13 +14,19 @@ static bool ends_with(const char *s, const char *end) {
     return n >= m && !strcmp(s + n - m, end);
 }
 
+// Or what a compiler made of it: on_paint.constprop.0.
+static bool is_function(const ObjectSection *s, const char *name) {
+    const size_t n = strcspn(s->symbol, ".");
+    return n == strlen(name) && !strncmp(s->symbol, name, n);
+}
+
 int64_t stack_bound(Arena *a, const Unlinked *program) {
     Object *o = object_read(a, program);
     int64_t driver = 0, model = -1;
     for (int i = 0; o && o->frames && i < o->n_sections; i++) {
         const ObjectSection *s = &o->sections[i];
         if (s->kind != OBJECT_TEXT || !s->symbol || s->frame < 0) continue;
-        if (!strcmp(s->symbol, "on_paint") || !strcmp(s->symbol, "run_model")) driver += s->frame;
+        if (is_function(s, "on_paint") || is_function(s, "run_model")) driver += s->frame;
         else if (ends_with(s->symbol, "_run_generic")) model = object_depth(o, i);
     }
     return model < 0 ? -1 : driver + model;
