@@ -65,8 +65,7 @@ static const char *extent_text(Arena *a, const Type *t) {
 }
 
 // ---------------------------------------------------------------- sizes
-// Parameters of the run function are those of its inputs that stay open.
-static Sizes parameter_sizes(Arena *a, const Graph *g) {
+Sizes c_sizes(Arena *a, const Graph *g) {
     int n;
     const Symbol *all = graph_symbols(graph_root(g), &n);
     Sizes s = { 0, NEW_ARRAY(a, int, n + 1) };
@@ -200,7 +199,7 @@ void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name
 Signature c_signature(CFile *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
-    Signature s = { .program = p, .graph = gr, .sizes = parameter_sizes(g->arena, gr) };
+    Signature s = { .program = p, .graph = gr, .sizes = c_sizes(g->arena, gr) };
     s.in = name_ends(g->arena, gr, g->threads, false, names, 0);
     s.outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
     return s;

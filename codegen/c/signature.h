@@ -32,6 +32,7 @@ const char *c_struct_type(Role r);
 bool c_struct_seen(const Graph *gr, int upto, bool outputs, Role r);
 bool c_struct_written(const Graph *gr, Role r);
 
+Sizes c_sizes(Arena *a, const Graph *g);                // that are parameters: those of the inputs that stay open
 const Symbol *c_symbol(const Graph *g, int i);
 void c_bounds_print(Text *out, const Symbol *s);        // the check that the size is within them
 bool c_is_measured(const Graph *g, const Type *t);      // by the program, which tells it through a parameter of its own

@@ -58,6 +58,9 @@ void text_init(Text *t, Arena *a);
 void text_printf(Text *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_append(Text *t, const char *s, size_t n);
 void text_quoted(Text *out, const char *s);             // in "", escaped as the IR's text reads it
+// A text with @WORDS@ that mean something; others stay. A line with one that means NULL is left out.
+typedef struct Word { const char *name, *means; } Word;
+void text_fill(Text *out, const char *text, int n, const Word *words);
 typedef struct StrMap StrMap;
 StrMap *strmap_new(Arena *a);
 void strmap_put(StrMap *m, const char *key, void *value);            // copies the key; replaces

@@ -46,6 +46,33 @@ void text_printf(Text *t, const char *fmt, ...) {
     t->n += (size_t)n;
 }
 
+static const Word *word_at(const char *text, int n, const Word *words) {
+    for (int i = 0; i < n; i++) {
+        const size_t length = strlen(words[i].name);
+        if (!strncmp(text + 1, words[i].name, length) && text[1 + length] == '@') return &words[i];
+    }
+    return NULL;
+}
+
+void text_fill(Text *out, const char *text, int n, const Word *words) {
+    size_t line = out->n;
+    bool left_out = false;
+    while (*text) {
+        const Word *w = *text == '@' ? word_at(text, n, words) : NULL;
+        if (!w) text_append(out, text, 1);
+        else if (w->means) text_append(out, w->means, strlen(w->means));
+        left_out = left_out || (w && !w->means);
+        text += w ? strlen(w->name) + 2 : 1;
+        if (text[-1] != '\n') continue;
+        if (left_out) {
+            out->n = line;
+            out->at[line] = 0;
+        }
+        left_out = false;
+        line = out->n;
+    }
+}
+
 typedef struct Slot { const char *key; uint64_t hash; void *value; } Slot;
 struct StrMap { Arena *arena; Slot *slots; size_t cap, n; };       // cap: a power of two
 

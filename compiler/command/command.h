@@ -31,6 +31,7 @@ struct QuantizeOptions {
 };
 // --normalize: (x - mean) / scale of each channel of an image, whose white is `white`; n: 1, or one for each channel
 typedef struct Normalize { double white, mean[4], scale[4]; int n; } Normalize;
+typedef struct PackageKind PackageKind;
 typedef struct CommandOptions {
     Options compile;                                    // what the compiler is asked for
     bool report, check;                                 // compile, inspect, tune
@@ -58,7 +59,7 @@ typedef struct CommandOptions {
     const char *topic;                                  // help: of what; NULL: of which there is
     struct FitOptions fit;
     struct QuantizeOptions quantize;
-    const struct PackageKind *package;                  // --package; NULL: C files
+    const PackageKind *package;                         // --package; NULL: C files
 } CommandOptions;
 typedef int CommandFn(Arena *a, CommandOptions *c);     // returns the exit status
 typedef struct Command {
@@ -89,9 +90,10 @@ const char *dump_names(Arena *a, const Options *o);     // all of them
 bool depfile_write(Arena *a, const Options *o);         // --depfile, if it is given: o->output and all that was read
 
 // ---------------------------------------------------------------- package.c
-const struct PackageKind *package_find(const char *name);       // NULL: there is none
+const PackageKind *package_find(const char *name);       // NULL: there is none
 const char *package_names(Arena *a);
-const char *package_target(const struct PackageKind *k);        // which stands for no --target
+const char *package_target(const PackageKind *k);        // which stands for no --target
+bool package_embeds(const PackageKind *k);       // its weights are arrays however large, without --embed-limit
 CommandFn command_package;                              // compile --package
 
 // ---------------------------------------------------------------- inspect_weights.c

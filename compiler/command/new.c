@@ -30,21 +30,13 @@ static bool put(const Project *p, const char *file, const char *text, size_t n) 
 }
 
 static bool put_template(const Project *p, const char *file, const char *name) {
-    const struct { const char *word, *means; } words[] = {
-        { "@NAME@", p->name }, { "@MODEL@", p->model }, { "@INPUT@", p->inputs.at }, { "@MAIN@", p->language->main },
-        { "@LANGUAGES@", p->language->languages }, { "@COMPILER@", p->language->compiler },
+    const Word words[] = {
+        { "NAME", p->name }, { "MODEL", p->model }, { "INPUT", p->inputs.at }, { "MAIN", p->language->main },
+        { "LANGUAGES", p->language->languages }, { "COMPILER", p->language->compiler },
     };
-    const char *at = template_text(arena_printf(p->arena, "new/%s", name));
     Text t;
     text_init(&t, p->arena);
-    for (size_t i; *at;) {
-        for (i = 0; i < COUNT(words) && strncmp(at, words[i].word, strlen(words[i].word)); i++) {}
-        if (i == COUNT(words)) text_append(&t, at++, 1);
-        else {
-            text_printf(&t, "%s", words[i].means);
-            at += strlen(words[i].word);
-        }
-    }
+    text_fill(&t, template_text(arena_printf(p->arena, "new/%s", name)), COUNT(words), words);
     return put(p, file, t.at, t.n);
 }
 

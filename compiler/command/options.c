@@ -220,8 +220,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (file && !o->written && !has_suffix(file, b->extension))
         return usage_error("-o wants the name of a file such as model%s, model.onnx or model.safetensors, not '%s'",
             b->extension, file);
-    if (o->embed_limit < 0)
-        o->embed_limit = o->written == WRITTEN_ONNX || o->machine.ram_first ? INT32_MAX : 1 << 20;
+    bool embeds = o->written == WRITTEN_ONNX || o->machine.ram_first || (all->package && package_embeds(all->package));
+    if (o->embed_limit < 0) o->embed_limit = embeds ? INT32_MAX : 1 << 20;
     if (o->written && all->of_code)
         return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX && c->bit != QUANTIZE)

@@ -186,9 +186,10 @@ const Option options[] = {
     { "lang", 0, "LANGUAGE", PROJECT, "Output", "what its program is written in: c (default), cpp",
         TEXT, offsetof(CommandOptions, language), NULL, "c cpp" },
     { "package", 0, "KIND", COMPILE, "Output",
-        "write a folder (-o DIR; default NAME-KIND) that another language builds and calls: npm (WebAssembly and typed "
-        "JavaScript, for node and browsers), cargo (a Rust crate)",
-        SET_ONE_OF(set_package, "npm cargo") },
+        "write a folder (-o DIR; default NAME-KIND) that other tools build: npm (WebAssembly and typed JavaScript, for "
+        "node and browsers), cargo (a Rust crate), cmake (a package with a static library); for firmware arduino, "
+        "platformio, zephyr, esp-idf",
+        SET_ONE_OF(set_package, "npm cargo cmake arduino platformio zephyr esp-idf") },
     { "opset", 0, "N", COMPILE | EXPORT | QUANTIZE, "Output",
         "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },
     { "optimized", 0, NULL, COMPILE | EXPORT, "Output",

@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// `burncc MODEL --package KIND -o DIR`: the model as a package of another language's tools. In: the compiled program.
-// Out: a folder with the generated C in c/, and around it what that language builds and calls.
+// `burncc MODEL --package KIND -o DIR`: the model as a package of another language's tools, or of those that build
+// firmware. In: the compiled program. Out: a folder with the generated C, and around it the kind's files, which are
+// templates/package/KIND/ with the words of this model in their holes.
 #include "package.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+// A file of a package, with holes in its path too; another kind's template where that is the same.
+typedef struct PackageFile { const char *path, *template; } PackageFile;
+enum { MOST_FILES = 10 };
+
+struct PackageKind {
+    const char *name, *target, *summary;                // target: without --target
+    const char *source;                                 // where the generated C lies
+    bool embeds;                                        // weights are arrays, as flash wants them
+    void (*words)(Package *p);
+    bool (*make)(Package *p);                           // NULL: nothing
+    PackageFile file[MOST_FILES + 1];                   // up to the first without a path
+};
+
 static const PackageKind kinds[] = {
-    { "npm", "wasm-simd128", "WebAssembly and typed JavaScript, for node and browsers", package_npm },
-    { "cargo", "generic", "a Rust crate: the C, built by build.rs, and a safe interface", package_cargo },
+    { "npm", "wasm-simd128", "WebAssembly and typed JavaScript, for node and browsers", "c/model.c", false,
+        package_npm_words, package_npm_make,
+        { { "c/module.c", "npm/module.c" }, { "index.js", "npm/index.js" }, { "index.d.ts", "npm/index.d.ts" },
+            { "package.json", "npm/package.json" }, { "README.md", "npm/README.md" } } },
+    { "cargo", "generic", "a Rust crate: the C, built by build.rs, and a safe interface", "c/model.c", false,
+        package_cargo_words, NULL,
+        { { "src/burn.rs", "cargo/burn.rs" }, { "build.rs", "cargo/build.rs" }, { "src/lib.rs", "cargo/lib.rs" },
+            { "Cargo.toml", "cargo/Cargo.toml" } } },
+    { "cmake", "generic", "a CMake package with a static library, for any toolchain", "src/@NAME@.c", true,
+        package_c_words, NULL,
+        { { "CMakeLists.txt", "cmake/CMakeLists.txt" }, { "@NAME@-config.cmake", "cmake/config.cmake" },
+            { "example/CMakeLists.txt", "cmake/example.txt" }, { "example/main.c", "cmake/main.c" },
+            { "README.md", "cmake/README.md" } } },
+    { "arduino", "cortex-m4", "an Arduino library", "src/@NAME@.c", true, package_c_words, NULL,
+        { { "library.properties", "arduino/library.properties" }, { "keywords.txt", "arduino/keywords.txt" },
+            { "examples/@NAME@_example/@NAME@_example.ino", "arduino/example.ino" },
+            { "README.md", "arduino/README.md" } } },
+    { "platformio", "cortex-m4", "a PlatformIO library", "src/@NAME@.c", true, package_c_words, NULL,
+        { { "library.json", "platformio/library.json" },
+            { "examples/@NAME@_example/platformio.ini", "platformio/platformio.ini" },
+            { "examples/@NAME@_example/src/main.cpp", "arduino/example.ino" },
+            { "README.md", "platformio/README.md" } } },
+    { "zephyr", "cortex-m4", "a Zephyr module", "src/@NAME@.c", true, package_c_words, NULL,
+        { { "zephyr/module.yml", "zephyr/module.yml" }, { "CMakeLists.txt", "zephyr/CMakeLists.txt" },
+            { "Kconfig", "zephyr/Kconfig" }, { "samples/@NAME@/CMakeLists.txt", "zephyr/sample.txt" },
+            { "samples/@NAME@/prj.conf", "zephyr/prj.conf" }, { "samples/@NAME@/sample.yaml", "zephyr/sample.yaml" },
+            { "samples/@NAME@/src/main.c", "cmake/main.c" }, { "README.md", "zephyr/README.md" } } },
+    { "esp-idf", "rv32imc", "an ESP-IDF component", "src/@NAME@.c", true, package_c_words, NULL,
+        { { "CMakeLists.txt", "esp-idf/CMakeLists.txt" }, { "idf_component.yml", "esp-idf/idf_component.yml" },
+            { "examples/@NAME@/CMakeLists.txt", "esp-idf/project.txt" },
+            { "examples/@NAME@/main/CMakeLists.txt", "esp-idf/main.txt" },
+            { "examples/@NAME@/main/main.c", "esp-idf/main.c" }, { "README.md", "esp-idf/README.md" } } },
 };
 
 const PackageKind *package_find(const char *name) {
@@ -27,27 +71,37 @@ const char *package_names(Arena *a) {
 }
 
 const char *package_target(const PackageKind *k) { return k->target; }
+bool package_embeds(const PackageKind *k) { return k->embeds; }
 
-bool package_put(Package *p, const char *file, const char *text) {
+void package_word(Package *p, const char *name, const char *means) {
+    VEC_PUSH(p->arena, p->words, (Word){ name, means });
+}
+
+static const char *filled(Package *p, const char *text) {
+    Text t;
+    text_init(&t, p->arena);
+    text_fill(&t, text, p->words.n, p->words.at);
+    return t.at;
+}
+
+// The folders that the path is in.
+static bool folders(Package *p, const char *path) {
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        const char *folder = arena_strndup(p->arena, path, (size_t)(slash - path));
+        if (!mkdir(folder, 0777) || errno == EEXIST) continue;
+        diag_error_as(EXIT_IO, NULL, "cannot make the folder '%s': %s", folder, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool put(Package *p, const PackageFile *file) {
     static const OutMark ours = { "burncc", true };     // every file names who wrote it
-    OutFile *out = out_replace(p->arena, arena_printf(p->arena, "%s/%s", p->dir, file), ours);
-    if (!out) return false;
-    if (out_write(out, text, strlen(text))) return out_commit(out);
-    out_abandon(out);
-    return false;
-}
-
-bool package_template(Package *p, const char *file, const char *name) {
-    const char *text = template_text(arena_printf(p->arena, "package/%s", name));
-    if (!text) bug("no template %s", name);
-    return package_put(p, file, text);
-}
-
-bool package_folder(Package *p, const char *folder) {
-    const char *path = *folder ? arena_printf(p->arena, "%s/%s", p->dir, folder) : p->dir;
-    if (!mkdir(path, 0777) || errno == EEXIST) return true;
-    diag_error_as(EXIT_IO, NULL, "cannot make the folder '%s': %s", path, strerror(errno));
-    return false;
+    const char *path = arena_printf(p->arena, "%s/%s", p->dir, filled(p, file->path));
+    const char *template = template_text(arena_printf(p->arena, "package/%s", file->template));
+    if (!template) bug("no template %s", file->template);
+    const char *text = filled(p, template);
+    return folders(p, path) && out_allowed(path, ours) && out_whole(p->arena, path, text, strlen(text));
 }
 
 // What a package's own description may say: words as SPDX has them.
@@ -61,10 +115,13 @@ static const char *licence_of(const Graph *g) {
     return NULL;
 }
 
-static bool fits(const Package *p, const Programs *programs) {
+static bool fits(const Package *p, const PackageKind *kind, const Programs *programs) {
     const Loc file = { .file = p->graph->file, .node = -1 };
     if (programs->at[0].function)
         diag_error(&file, "--package wants a model of one function; --function NAME chooses one of several");
+    if (p->weights && kind->embeds)
+        diag_error_as(EXIT_USAGE, &file, "--package %s wants its weights in the C file: no --embed-limit %lld",
+            kind->name, (long long)p->options->embed_limit);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? p->graph->outputs.n : p->graph->inputs.n); i++)
             if ((side ? p->graph->outputs.at : p->graph->inputs.at)[i]->type.dtype == DT_STRING)
@@ -79,14 +136,19 @@ int command_package(Arena *a, CommandOptions *c) {
     const PackageKind *kind = c->package;
     Package p = { .arena = a, .options = o, .name = o->name };
     p.dir = o->output ? o->output : arena_printf(a, "%s-%s", o->name, kind->name);
-    o->output = arena_printf(a, "%s/c/model.c", p.dir);
+    package_word(&p, "NAME", p.name);
+    o->output = arena_printf(a, "%s/%s", p.dir, filled(&p, kind->source));
     Programs *programs = compile_programs(a, o);
     if (!programs) return diag_status();
     p.graph = graph_root(programs->at[0].plan->graph);
-    p.weights = programs->at[0].plan->weight_bytes > o->embed_limit;
-    p.licence = licence_of(p.graph);
-    if (!fits(&p, programs) || !package_folder(&p, "") || !package_folder(&p, "c") || !compile_write(a, o, programs))
-        return diag_status();
-    kind->write(&p);
+    p.weight_bytes = programs->at[0].plan->weight_bytes;
+    p.work_bytes = programs->at[0].plan->work_bytes;
+    p.weights = p.weight_bytes > o->embed_limit;
+    if (!fits(&p, kind, programs) || !folders(&p, o->output) || !compile_write(a, o, programs)) return diag_status();
+    package_word(&p, "LICENSE", licence_of(p.graph));
+    kind->words(&p);
+    bool ok = true;
+    for (const PackageFile *file = kind->file; ok && file->path; file++) ok = put(&p, file);
+    if (ok && kind->make) kind->make(&p);
     return diag_status();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Between package.c, which knows the kinds of packages, and the files that write one kind each.
+// Between package.c, which has the table of the kinds of packages, and the files that say what one kind's files have in
+// their holes.
 #ifndef BURNCC_COMMAND_PACKAGE_H
 #define BURNCC_COMMAND_PACKAGE_H
 #include "command.h"
@@ -7,22 +8,18 @@
 typedef struct Package {
     Arena *arena;
     const Options *options;                             // output: the C file in the package
-    const char *dir, *name, *licence;                   // licence: of the model's metadata, NULL: it says none
+    const char *dir, *name;
     const Graph *graph;
+    int64_t weight_bytes, work_bytes;
     bool weights;                                       // they are a file
+    VEC(Word) words;                                    // what is in the holes of its files
 } Package;
 
-// A row of the table: another kind is another row and its function, which writes the files around c/model.c.
-typedef struct PackageKind {
-    const char *name, *target, *summary;                // target: without --target
-    bool (*write)(Package *p);                          // false with diagnostics
-} PackageKind;
+void package_word(Package *p, const char *name, const char *means);     // NULL: lines with it are left out
 
-// A file in the package, of this text; a template as it stands.
-bool package_put(Package *p, const char *file, const char *text);
-bool package_template(Package *p, const char *file, const char *name);
-bool package_folder(Package *p, const char *folder);    // makes it
-
-bool package_npm(Package *p);
-bool package_cargo(Package *p);
+// Of one kind: words, and what is done once the files are there; false with diagnostics.
+void package_npm_words(Package *p);
+bool package_npm_make(Package *p);
+void package_cargo_words(Package *p);
+void package_c_words(Package *p);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// --package cargo: a crate without dependencies. build.rs compiles c/model.c; src/burn.rs is the descriptor, the same
-// for every model; src/lib.rs is this model's: arrays where sizes are fixed, slices with shapes where the caller has
-// them.
+// --package cargo: what src/lib.rs says of this model: errors, and a function of arrays where sizes are fixed, of
+// slices with shapes where the caller has them. build.rs compiles c/model.c; src/burn.rs is the descriptor, the same
+// for every model.
 #include "package.h"
 
 #include "codegen/codegen.h"
@@ -69,48 +69,25 @@ static End *ends_of(Package *p, int *n_in, int *n) {
     return e;
 }
 
-static void put_errors(Text *t) {
-    static const struct { const char *name, *text; int code; } errors[] = {
+// BURN_EINVAL is Error::Inval.
+typedef enum ErrorForm { ERROR_VARIANT, ERROR_CODE, ERROR_TEXT } ErrorForm;
+static const char *errors(Arena *a, ErrorForm form) {
+    static const struct { const char *name, *text; int code; } all[] = {
 #define BURN_ERROR(name, number, text) { #name, text, number },
         BURN_ERRORS(BURN_ERROR)
 #undef BURN_ERROR
     };
     const size_t prefix = strlen("BURN_E");
-    text_printf(t, "/// What a run returns.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Error {\n");
-    for (size_t i = 0; i < COUNT(errors); i++) {
-        text_printf(t, "    /// %s\n    %c%s,\n", errors[i].text, errors[i].name[prefix],
-            text_lower(t->arena, errors[i].name + prefix + 1));
+    Text t;
+    text_init(&t, a);
+    for (size_t i = 0; i < COUNT(all); i++) {
+        const char initial = all[i].name[prefix], *rest = text_lower(a, all[i].name + prefix + 1);
+        if (form == ERROR_VARIANT) text_printf(&t, "    /// %s\n    %c%s,\n", all[i].text, initial, rest);
+        else if (form == ERROR_CODE)
+            text_printf(&t, "            %d => Err(Error::%c%s),\n", all[i].code, initial, rest);
+        else text_printf(&t, "            Error::%c%s => \"%s\",\n", initial, rest, all[i].text);
     }
-    text_printf(t, "    /// another code\n    Other(i32),\n}\n\nimpl Error {\n"
-        "    fn check(code: i32) -> Result<(), Error> {\n        match code {\n            0 => Ok(()),\n");
-    for (size_t i = 0; i < COUNT(errors); i++)
-        text_printf(t, "            %d => Err(Error::%c%s),\n", errors[i].code, errors[i].name[prefix],
-            text_lower(t->arena, errors[i].name + prefix + 1));
-    text_printf(t, "            other => Err(Error::Other(other)),\n        }\n    }\n}\n\n"
-        "impl std::fmt::Display for Error {\n"
-        "    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {\n"
-        "        let text = match self {\n");
-    for (size_t i = 0; i < COUNT(errors); i++)
-        text_printf(t, "            Error::%c%s => \"%s\",\n", errors[i].name[prefix],
-            text_lower(t->arena, errors[i].name + prefix + 1), errors[i].text);
-    text_printf(t, "            Error::Other(code) => return write!(f, \"code {code}\"),\n        };\n"
-        "        f.write_str(text)\n    }\n}\n\nimpl std::error::Error for Error {}\n\n");
-}
-
-static void put_head(Package *p, Text *t) {
-    text_printf(t,
-        "//! The model %s, compiled to C by burncc. The C is reentrant: any number of threads may run it, each with a\n"
-        "//! [`Workspace`] of its own.\nmod burn;\n\npub use burn::Workspace;\n\nextern \"C\" {\n"
-        "    #[link_name = \"%s_model\"]\n    static MODEL: burn::Model;\n}\n\n",
-        p->name, p->name);
-    if (p->weights)
-        text_printf(t, "static WEIGHTS: &burn::Aligned<[u8]> =\n"
-            "    &burn::Aligned(*include_bytes!(\"../c/model.bin\"));\n\n");
-    put_errors(t);
-    text_printf(t,
-        "fn model() -> &'static burn::Model {\n    unsafe { &*std::ptr::addr_of!(MODEL) }\n}\n\n"
-        "impl Workspace {\n    #[allow(clippy::new_without_default)]\n    pub fn new() -> Self {\n"
-        "        Workspace::of(model())\n    }\n}\n\n");
+    return t.at;
 }
 
 static void put_weights(const Package *p, Text *t) {
@@ -178,30 +155,20 @@ static void put_open(Package *p, Text *t, const End *e, int n_in, int n) {
     text_printf(t, "    })\n}\n");
 }
 
-static const char *library(Package *p) {
-    Text t;
+void package_cargo_words(Package *p) {
+    Arena *a = p->arena;
+    Text run;
     int n_in, n;
     const End *e = ends_of(p, &n_in, &n);
     bool fixed = true;
-    text_init(&t, p->arena);
-    put_head(p, &t);
+    text_init(&run, a);
     for (int i = 0; i < n; i++) fixed = fixed && type_is_static(e[i].of);
-    if (fixed) put_fixed(p, &t, e, n_in, n);
-    else put_open(p, &t, e, n_in, n);
-    return t.at;
-}
-
-static const char *description(Package *p) {
-    const char *licence = p->licence ? arena_printf(p->arena, "license = \"%s\"\n", p->licence) : "";
-    return arena_printf(p->arena,
-        "[package]\nname = \"%s\"\nversion = \"0.1.0\"\nedition = \"2021\"\nrust-version = \"1.65\"\n%s"
-        "description = \"a model compiled by burncc\"\n"
-        "build = \"build.rs\"\nlinks = \"burn_model_%s\"\n\n[lib]\npath = \"src/lib.rs\"\n\n[workspace]\n",
-        p->name, licence, p->name);
-}
-
-bool package_cargo(Package *p) {
-    return package_folder(p, "src") && package_template(p, "src/burn.rs", "burn.rs")
-        && package_template(p, "build.rs", "build.rs") && package_put(p, "src/lib.rs", library(p))
-        && package_put(p, "Cargo.toml", description(p));
+    if (fixed) put_fixed(p, &run, e, n_in, n);
+    else put_open(p, &run, e, n_in, n);
+    package_word(p, "WEIGHTS", !p->weights ? "" :
+        "static WEIGHTS: &burn::Aligned<[u8]> =\n    &burn::Aligned(*include_bytes!(\"../c/model.bin\"));\n\n");
+    package_word(p, "ERRORS", errors(a, ERROR_VARIANT));
+    package_word(p, "ERROR_CODES", errors(a, ERROR_CODE));
+    package_word(p, "ERROR_TEXTS", errors(a, ERROR_TEXT));
+    package_word(p, "RUN", run.at);
 }

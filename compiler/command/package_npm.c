@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// --package npm: model.wasm (by clang), index.js, which drives any model by its descriptor, and what is this model's
-// own: types for TypeScript, package.json, README.md. $BURNCC_WASM_CC is the compiler, split at spaces.
+// --package npm: model.wasm (by clang), and what the files say of this model: types for TypeScript, an example.
+// index.js drives any model by its descriptor. $BURNCC_WASM_CC is the compiler, split at spaces.
 #include "package.h"
 
 #include <ctype.h>
@@ -45,80 +45,51 @@ static const char *comment(Arena *a, const char *text) {        // no end of it
     return s;
 }
 
-static void put_ends(Package *p, Text *t, bool output) {
+static const char *types(Package *p, bool output) {
     Arena *a = p->arena;
-    text_printf(t, "export interface %s {\n", output ? "Outputs" : "Inputs");
+    Text t;
+    text_init(&t, a);
     for (int i = 0; i < (output ? p->graph->outputs.n : p->graph->inputs.n); i++) {
         const Type *type = type_of(p, output, i);
         const char *array = array_type(type->dtype);
-        text_printf(t, "    /** %s */\n    ", comment(a, type_text(a, p->graph, type)));
-        json_quoted(t, name_of(p, output, i));
-        text_printf(t, ": %sTensor<%s>;\n", output || !type_is_static(type) ? "" : arena_printf(a, "%s | ", array),
+        text_printf(&t, "    /** %s */\n    ", comment(a, type_text(a, p->graph, type)));
+        json_quoted(&t, name_of(p, output, i));
+        text_printf(&t, ": %sTensor<%s>;\n", output || !type_is_static(type) ? "" : arena_printf(a, "%s | ", array),
             array);
     }
-    text_printf(t, "}\n\n");
-}
-
-static const char *declarations(Package *p) {
-    Text t;
-    text_init(&t, p->arena);
-    text_printf(&t, "// Written by burncc.\nexport interface Tensor<T> {\n    data: T;\n    dims: number[];\n}\n\n");
-    put_ends(p, &t, false);
-    put_ends(p, &t, true);
-    text_printf(&t,
-        "export interface Described {\n    name: string;\n    dims: (number | string)[];\n    type: string;\n}\n\n"
-        "export class ModelError extends Error {\n    /** a BURN_E... code */\n    code: number;\n}\n\n"
-        "/** One at a time; several instances have memory of their own. */\n"
-        "export class Model {\n    constructor(instance: WebAssembly.Instance, weights?: Uint8Array);\n"
-        "    readonly name: string;\n    readonly inputs: Described[];\n    readonly outputs: Described[];\n"
-        "    run(inputs: Inputs): Outputs;\n}\n\n"
-        "/** The model of this package, or its files from elsewhere. */\n"
-        "export function load(from?: { wasm?: string | URL; weights?: string | URL }): Promise<Model>;\n");
     return t.at;
 }
 
-static const char *description(Package *p) {
+static const char *example(Package *p) {
     Text t;
     text_init(&t, p->arena);
-    text_printf(&t, "{\n  \"description\": \"a model compiled by burncc\",\n  \"name\": ");
-    json_quoted(&t, npm_name(p->arena, p->name));
-    text_printf(&t, ",\n  \"version\": \"0.1.0\",\n  \"type\": \"module\",\n");
-    if (p->licence) text_printf(&t, "  \"license\": \"%s\",\n", p->licence);
-    text_printf(&t,
-        "  \"exports\": {\n    \".\": {\n      \"types\": \"./index.d.ts\",\n"
-        "      \"default\": \"./index.js\"\n    }\n  },\n"
-        "  \"files\": [\"index.js\", \"index.d.ts\", \"model.wasm\"%s]\n}\n",
-        p->weights ? ", \"model.bin\"" : "");
-    return t.at;
-}
-
-static const char *manual(Package *p) {
-    Text t;
-    text_init(&t, p->arena);
-    text_printf(&t, "# %s\n\nA model compiled to WebAssembly by burncc.\n\n```js\nimport { load } from \"%s\";\n\n"
-        "const model = await load();\nconst outputs = model.run({\n",
-        p->name, npm_name(p->arena, p->name));
     for (int i = 0; i < p->graph->inputs.n; i++) {
         const Type *type = type_of(p, false, i);
         text_printf(&t, "    ");
         json_quoted(&t, name_of(p, false, i));
         text_printf(&t, ": new %s(...), // %s\n", array_type(type->dtype), type_text(p->arena, p->graph, type));
     }
-    text_printf(&t, "});\n```\n\nEach output is `{ data, dims }`. Where a dimension has a name, an input is that too.\n"
-        "`c/` has the C that `model.wasm` is made of; it is not published.\n");
     return t.at;
+}
+
+void package_npm_words(Package *p) {
+    package_word(p, "PACKAGE", npm_name(p->arena, p->name));
+    package_word(p, "INPUTS", types(p, false));
+    package_word(p, "OUTPUTS", types(p, true));
+    package_word(p, "EXAMPLE", example(p));
+    package_word(p, "WEIGHTS", p->weights ? ", \"model.bin\"" : "");
 }
 
 static bool build(Package *p) {
     Arena *a = p->arena;
     const char *cc = getenv("BURNCC_WASM_CC"), *module = arena_printf(a, "%s/c/module.c", p->dir);
-    const char *text = arena_printf(a, "#include \"model.c\"\n#define MODEL %s_model\n%s", p->name,
-        template_text("package/module.c"));
-    if (!package_put(p, "c/module.c", text)) return false;
     Argv argv = { 0 };
     argv_add(a, &argv, cc && *cc ? cc : "clang --target=wasm32-wasi");
     argv_add(a, &argv, "-std=c99 -O3 -msimd128 -ffp-contract=off -w -nostartfiles -Wl,--no-entry "
-        "-Wl,--export=__heap_base -Wl,-z,stack-size=1048576 -o");
+        "-Wl,--export=__heap_base -Wl,-z,stack-size=1048576 -include");
+    VEC_PUSH(a, argv, arena_printf(a, "%s/c/model.c", p->dir));
+    VEC_PUSH(a, argv, arena_printf(a, "-DMODEL=%s_model", p->name));
+    VEC_PUSH(a, argv, "-o");
     VEC_PUSH(a, argv, arena_printf(a, "%s/model.wasm", p->dir));
     VEC_PUSH(a, argv, module);
     VEC_PUSH(a, argv, "-lm");
@@ -139,8 +110,4 @@ static bool move_weights(Package *p) {
     return false;
 }
 
-bool package_npm(Package *p) {
-    return build(p) && move_weights(p) && package_template(p, "index.js", "index.js")
-        && package_put(p, "index.d.ts", declarations(p)) && package_put(p, "package.json", description(p))
-        && package_put(p, "README.md", manual(p));
-}
+bool package_npm_make(Package *p) { return build(p) && move_weights(p); }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * What a WebAssembly module of burncc's says of its model to the JavaScript around it (index.js); a generated file and
- * `#define MODEL NAME_model` stand before it. */
+ * What a WebAssembly module of burncc's says of its model to the JavaScript around it (index.js); a generated file
+ * stands before it, and MODEL is its descriptor. */
 #ifndef MODEL
-#include "../../runtime/burn.h"
+#include "../../../runtime/burn.h"
 extern const burn_model model;
 #define MODEL model
 #endif
