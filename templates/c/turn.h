@@ -5,29 +5,6 @@
 #define BURN_TURN_H
 #include "vec.h"
 
-#if !defined(BURN_PORTABLE) && defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define BURN_TURNS_FOUR 1
-#endif
-#endif
-
-#if defined(BURN_TURNS_FOUR)
-/* to[i*pitch + j] = from[j*step + i] for i, j < 4, by pairs of pairs. */
-BURN_INLINE void burn_turn_four(float *restrict to, ptrdiff_t pitch, const float *restrict from, ptrdiff_t step)
-{
-    typedef float four __attribute__((vector_size(16)));
-    typedef float four_memory __attribute__((vector_size(16), aligned(4), may_alias));
-    const four a = *(const four_memory *)from, b = *(const four_memory *)(from + step),
-        c = *(const four_memory *)(from + 2 * step), d = *(const four_memory *)(from + 3 * step);
-    const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const four ba = __builtin_shufflevector(a, b, 2, 6, 3, 7), dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    *(four_memory *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    *(four_memory *)(to + pitch) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    *(four_memory *)(to + 2 * pitch) = __builtin_shufflevector(ba, dc, 0, 1, 4, 5);
-    *(four_memory *)(to + 3 * pitch) = __builtin_shufflevector(ba, dc, 2, 3, 6, 7);
-}
-#endif
-
 /* to[i*16 + j] = from[j*step + i] for i < rows and j < columns, both at most 16. */
 BURN_INLINE void burn_turn(float *restrict to, const float *restrict from, ptrdiff_t step, ptrdiff_t rows,
                            ptrdiff_t columns)

@@ -359,6 +359,29 @@ BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vect
     }
 }
 
+#if !defined(BURN_PORTABLE) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define BURN_TURNS_FOUR 1
+#endif
+#endif
+
+#if defined(BURN_TURNS_FOUR)
+/* to[i*pitch + j] = from[j*step + i] for i, j < 4, by pairs of pairs. */
+BURN_INLINE void burn_turn_four(float *restrict to, ptrdiff_t pitch, const float *restrict from, ptrdiff_t step)
+{
+    typedef float four __attribute__((vector_size(16)));
+    typedef float four_memory __attribute__((vector_size(16), aligned(4), may_alias));
+    const four a = *(const four_memory *)from, b = *(const four_memory *)(from + step),
+        c = *(const four_memory *)(from + 2 * step), d = *(const four_memory *)(from + 3 * step);
+    const four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const four ba = __builtin_shufflevector(a, b, 2, 6, 3, 7), dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(four_memory *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+    *(four_memory *)(to + pitch) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+    *(four_memory *)(to + 2 * pitch) = __builtin_shufflevector(ba, dc, 0, 1, 4, 5);
+    *(four_memory *)(to + 3 * pitch) = __builtin_shufflevector(ba, dc, 2, 3, 6, 7);
+}
+#endif
+
 /* Packs columns: to[k*panel + j] = from[k*row + j*column] for k < depth, j < width, and 0 for width <= j < panel. */
 BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, ptrdiff_t row, ptrdiff_t column,
                                  ptrdiff_t depth, ptrdiff_t width)
@@ -368,10 +391,20 @@ BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, 
             memcpy(to + k * panel, from + k * row, (size_t)panel * sizeof *to);
         return;
     }
-    /* 16 floats are a cache line: each is read and written while it is near */
+    /* 16 floats are a cache line: each is read and written while it is near, and the next of its column comes near */
     for (ptrdiff_t k0 = 0; k0 < depth; k0 += 16) {
         const ptrdiff_t k1 = k0 + 16 < depth ? k0 + 16 : depth;
-        for (ptrdiff_t j = 0; j < width; j++)
+        ptrdiff_t j0 = 0;
+#if defined(BURN_TURNS_FOUR)
+        for (; row == 1 && k1 == k0 + 16 && j0 + 4 <= width; j0 += 4) {
+            const float *const p = from + k0 + j0 * column;
+            for (ptrdiff_t j = 0; j < 4; j++)
+                BURN_PREFETCH(p + 16 + j * column);
+            for (ptrdiff_t k = 0; k < 16; k += 4)
+                burn_turn_four(to + (k0 + k) * panel + j0, panel, p + k, column);
+        }
+#endif
+        for (ptrdiff_t j = j0; j < width; j++)
             for (ptrdiff_t k = k0; k < k1; k++)
                 to[k * panel + j] = from[k * row + j * column];
         for (ptrdiff_t k = k0; k < k1; k++)
