@@ -251,6 +251,9 @@ typedef struct GraphFunction { const char *name; int inputs, outputs; } GraphFun
 // What computing constants has taken, and what the file brought along (ir/constant.c).
 typedef struct Folding { int64_t given, spent; bool said; } Folding;
 
+// An input or output that is integers which stand for the model's floats: (q - zero) * scale (passes/io.c).
+typedef struct QuantizedEnd { const char *name; bool output; double scale; int64_t zero; } QuantizedEnd;
+
 struct Graph {
     Arena *arena;
     const char *name;                                   // C identifier
@@ -274,6 +277,7 @@ struct Graph {
     Folding *folding;                                   // of the outermost graph and its clones: see value_const
     // of the outermost graph: those of its model's ends that are no plain tensor
     VEC(Bundle) bundles;
+    VEC(QuantizedEnd) quantized;                        // of the outermost graph
     VEC(GraphFunction) functions;                       // of a model; none: it is one function
     VEC(const char *) metadata;                         // of the outermost graph: keys and values by turns
 };
@@ -307,6 +311,7 @@ void graph_remove(Graph *g, Node *n);
 void graph_replace(Graph *g, Value *old, Value *with);  // every use, outputs and bodies included
 int *graph_use_counts(const Graph *g, Arena *scratch);  // by value id; an output counts as a use
 const Bundle *graph_bundle(const Graph *g, const char *name, bool output);  // NULL when this end is a plain tensor
+const QuantizedEnd *graph_quantized(const Graph *g, const char *name, bool output);    // NULL: this end is none
 Graph *graph_clone(Graph *g, const char *name);
 // ir/function.c: the graph of one function alone; NULL with a diagnostic: it uses what another one is given
 Graph *graph_function(Graph *g, int which);

@@ -59,6 +59,7 @@ struct Options {
     VEC(const char *) frozen_params;                    // --freeze without a file: selections of what stays
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     int64_t train_memory;                               // workspace of a training program; 0: what it takes
+    DType io;                                           // --io: of inputs and outputs that it quantizes; 0: as they are
     const char *precision;                              // bf16: of constant weights; NULL: as the model has them
     // --optimize size: the smallest code, and weights no larger than the model's
     bool small;

@@ -158,6 +158,12 @@ typedef struct burn_size {
     int64_t least, most;
 } burn_size;
 
+/* What the integers q of an input or output stand for: (q - zero) * scale. scale 0: for themselves. */
+typedef struct burn_steps {
+    float scale;
+    int32_t zero;
+} burn_steps;
+
 struct burn_threads; /* BURN_THREADS_TYPES; known where a program takes threads */
 
 /* A model: constant data in the generated file, and its entry points. They return BURN_OK or another code. */
@@ -188,6 +194,7 @@ typedef struct burn_model {
     int (*shapes)(const burn_tensor *inputs, const burn_tensor *outputs);
     const char *const *metadata; /* what the model's file says of itself (its licence, say): keys and values by turns,
                                     and NULL; NULL: nothing */
+    const burn_steps *steps; /* of the inputs, then of the outputs; NULL: all stand for themselves */
 } burn_model;
 
 #endif

@@ -228,6 +228,22 @@ const char *c_metadata(Text *out, const Graph *root, const char *name) {
     return n ? name : "(const char *const *)0";
 }
 
+// Of ends that are quantized.
+static const char *print_steps(Text *out, const Graph *gr, const char *name) {
+    const int n = gr->inputs.n + gr->outputs.n;
+    if (!gr->quantized.n) return "(const burn_steps *)0";
+    text_printf(out, "static const burn_steps %s[] = {", name);
+    for (int i = 0; i < n; i++) {
+        const bool output = i >= gr->inputs.n;
+        const char *end = output ? gr->output_names.at[i - gr->inputs.n] : gr->inputs.at[i]->name;
+        const QuantizedEnd *e = graph_quantized(gr, end, output);
+        text_printf(out, e ? "%s{%s, %lld}" : "%s{0, 0}", i ? ", " : "",
+            e ? c_scale(out->arena, e->scale) : "", e ? (long long)e->zero : 0);
+    }
+    text_printf(out, "};\n");
+    return name;
+}
+
 enum { INFOS, BOUNDS, CHECKS, ROOM, ARGUMENTS, RESULTS, LISTS };
 
 // The sizes that are only known when it runs: what tells the outputs' shapes, and what the run knows behind that.
@@ -265,6 +281,7 @@ void c_descriptor(CFile *g, const Signature *s) {
     c_tensor_infos(&list[INFOS], gr, &outs, true);
     print_size_table(&list[INFOS], s);
     const char *metadata = c_metadata(&list[INFOS], graph_root(gr), arena_printf(a, "%s_metadata", p->name));
+    const char *steps = print_steps(&list[INFOS], gr, arena_printf(a, "%s_steps", p->name));
     print_tensor_checks(&list[CHECKS], &in, "burn_tensor_check", "inputs", false);
     print_tensor_checks(&list[CHECKS], &outs, "burn_tensor_check", "outputs", true);
     print_room(&list[ROOM], gr);
@@ -276,7 +293,7 @@ void c_descriptor(CFile *g, const Signature *s) {
     print_state(g, &list[RESULTS], gr, true);
     if (fixed) c_tensor_shapes(&list[RESULTS], gr, &outs);
     else print_sizes(list, s, &in, &outs);
-    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 20,
+    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 21,
         (Hole[]){ { "MODEL", NULL, p->function ? p->name : g->model },
             { "FILE", NULL, g->model },
             { "HAS_STATE", NULL, state ? "1" : "0" },
@@ -295,6 +312,7 @@ void c_descriptor(CFile *g, const Signature *s) {
             { "INPUTS", NULL, table_or_null(&in) },
             { "OUTPUTS", NULL, table_or_null(&outs) },
             { "METADATA", NULL, metadata },
+            { "STEPS", NULL, steps },
             { "N_WEIGHTS", NULL, number_text(a, g->external ? g->weight_bytes + WEIGHTS_HEADER : 0) },
             { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) } });
 }

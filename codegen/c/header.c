@@ -2,6 +2,8 @@
 // What a program's part of the header says: its workspace, and its run function with what it reads, writes and returns.
 #include "signature.h"
 
+#include <string.h>
+
 static bool has_sizes(const Plan *plan) {
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
@@ -95,6 +97,33 @@ static const char *ends_text(CFile *g, const Signature *s) {
     return t.n ? t.at : "";
 }
 
+const char *c_scale(Arena *a, double scale) {
+    const char *text = arena_printf(a, "%.9g", scale);
+    return arena_printf(a, strpbrk(text, ".e") ? "%sf" : "%s.0f", text);
+}
+
+// Macros for the scale and zero point of each end that is quantized.
+static const char *steps_text(Arena *a, const Signature *s) {
+    const Graph *gr = s->graph;
+    const char *prefix = text_upper(a, s->program->prefix);
+    Text t;
+    text_init(&t, a);
+    text_append(&t, "", 0);
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
+            const char *name = side ? gr->output_names.at[i] : gr->inputs.at[i]->name;
+            const QuantizedEnd *e = graph_quantized(gr, name, side);
+            if (!e) continue;
+            name = (side ? &s->outs : &s->in)->name[i];
+            const char *end = arena_printf(a, "%s_%s", prefix, text_upper(a, name));
+            text_printf(&t, "/* An element q of %s stands for (q - %s_ZERO) * %s_SCALE. */\n", name, end, end);
+            text_printf(&t, "#define %s_SCALE %s\n#define %s_ZERO (%lld)\n", end, c_scale(a, e->scale), end,
+                (long long)e->zero);
+        }
+    if (t.n) text_printf(&t, "\n");
+    return t.at;
+}
+
 void c_declare(CFile *g, const Signature *s) {
     Arena *a = g->arena;
     const Program *p = s->program;
@@ -104,11 +133,12 @@ void c_declare(CFile *g, const Signature *s) {
     Text signature;
     text_init(&signature, a);
     c_signature_print(g, &signature, s, p->name);
-    skeleton_fill(a, &g->h, "skeleton/program.h", 10,
+    skeleton_fill(a, &g->h, "skeleton/program.h", 11,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "SPACE", NULL, p->name_of_workspace },
             { "N_BYTES", NULL, number_text(a, c_has_workspace(p) ? bytes : 0) },
             { "KEPT", NULL, p->function ? "a run of\n * any function" : kept },
+            { "STEPS", NULL, steps_text(a, s) },
             { "DOC", NULL, p->doc ? p->doc : "One inference. Tensors are dense and row-major." },
             { "ENDS", NULL, ends_text(g, s) },
             { "HAS_WEIGHTS", NULL, c_takes_weights(g, p) ? "1" : "0" },

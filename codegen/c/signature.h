@@ -37,6 +37,7 @@ const Symbol *c_symbol(const Graph *g, int i);
 void c_bounds_print(Text *out, const Symbol *s);        // the check that the size is within them
 bool c_is_measured(const Graph *g, const Type *t);      // by the program, which tells it through a parameter of its own
 const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
+const char *c_scale(Arena *a, double scale);             // of a quantized end, as a C constant
 bool c_has_workspace(const Program *p);
 bool c_takes_weights(const CFile *g, const Program *p);
 

@@ -18,6 +18,18 @@ static uint64_t random_bits(uint64_t *state) {
     return z ^ z >> 31;
 }
 
+// How many numbers an integer input takes, from *low on; 0: nobody says.
+static uint64_t numbers_taken(const Value *input, int64_t *low) {
+    unsigned bits = dtype_bits(input->type.dtype);
+    if (graph_quantized(input->graph, input->name, false)) {
+        *low = dtype_class(input->type.dtype) == CLASS_UINT ? 0 : -((int64_t)1 << (bits - 1));
+        return (uint64_t)1 << bits;
+    }
+    if (!input->range || input->range->hi == INT64_MAX) return 0;
+    *low = input->range->lo;
+    return (uint64_t)(input->range->hi - *low) + 1;
+}
+
 // Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere, or what the program says it takes.
 // Sizes at their upper bounds.
 Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
@@ -27,8 +39,8 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
     Tensor *t = tensor_new(a, largest);
     int64_t n = type_count(type);
     DClass class = dtype_class(type->dtype);
-    bool bounded = input->range && input->range->hi < INT64_MAX;
-    uint64_t values = bounded ? (uint64_t)(input->range->hi - input->range->lo) + 1 : 0;
+    int64_t low = 0;
+    uint64_t values = numbers_taken(input, &low);
     for (int64_t i = 0; i < n; i++) {
         uint64_t bits = random_bits(state);
         double v = (double)(bits >> 11) * 0x1p-52 - 1;
@@ -36,7 +48,7 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
         else if (class == CLASS_STRING) ((const char **)t->data)[i] = "";
         else if (type->dtype == DT_C64) ((float *)t->data)[2 * i] = (float)v;
         else if (type->dtype == DT_C128) ((double *)t->data)[2 * i] = v;
-        else if (values) tensor_set_i(t, i, input->range->lo + (int64_t)(bits % values));
+        else if (values) tensor_set_i(t, i, low + (int64_t)(bits % values));
         else tensor_set_i(t, i, (int64_t)(bits >> 63));
     }
     return t;

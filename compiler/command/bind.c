@@ -8,6 +8,7 @@
 #include "command.h"
 #include "passes/passes.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { FREEZE_COUNT = 64 };                             // inputs of more elements are data, not parameters of shapes
@@ -237,6 +238,34 @@ bool inputs_complete(Arena *a, const Options *o, const Graph *signature, const I
     return true;
 }
 
+// ---------------------------------------------------------------- --io: integers for floats
+// The integers that a quantized input takes for floats; all else as it is.
+static Tensor *input_quantized(Arena *a, const Value *input, Tensor *t) {
+    const QuantizedEnd *e = graph_quantized(input->graph, input->name, false);
+    if (!e || !t || t->type.dtype != DT_F32) return t;
+    Type type = t->type;
+    type.dtype = input->type.dtype;
+    Tensor *q = tensor_new(a, type);
+    int64_t low = type.dtype == DT_U8 ? 0 : type.dtype == DT_I8 ? INT8_MIN : INT16_MIN;
+    int64_t high = type.dtype == DT_U8 ? UINT8_MAX : type.dtype == DT_I8 ? INT8_MAX : INT16_MAX;
+    for (int64_t i = 0, n = type_count(&type); i < n; i++) {
+        double steps = rint((double)((float)tensor_get_f(t, i) / (float)e->scale)) + (double)e->zero;
+        tensor_set_i(q, i, (int64_t)fmin(fmax(steps, (double)low), (double)high));
+    }
+    return q;
+}
+
+Tensor *output_real(Arena *a, const Graph *g, const char *name, Tensor *q) {
+    const QuantizedEnd *e = graph_quantized(g, name, true);
+    if (!e || !dtype_is_int(q->type.dtype)) return q;
+    Type type = q->type;
+    type.dtype = DT_F32;
+    Tensor *t = tensor_new(a, type);
+    for (int64_t i = 0, n = type_count(&type); i < n; i++)
+        tensor_set_f(t, i, (double)(tensor_get_i(q, i) - e->zero) * e->scale);
+    return t;
+}
+
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in) {
     const Graph *g = b->plan->graph;
     Inputs out = { g->inputs.n, NEW_ARRAY(a, Tensor *, g->inputs.n + 1) };
@@ -244,7 +273,7 @@ Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inp
         int at = -1;
         for (int j = 0; j < in->n; j++)
             if (strcmp(signature->inputs.at[j]->name, g->inputs.at[i]->name) == 0) at = j;
-        if (at >= 0) out.at[i] = in->at[at];
+        if (at >= 0) out.at[i] = input_quantized(a, g->inputs.at[i], in->at[at]);
         else bug("the built model has an input '%s' that its file lacks", g->inputs.at[i]->name);
     }
     return out;

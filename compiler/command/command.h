@@ -187,6 +187,8 @@ Options *inputs_bind(Arena *a, const Options *o, const Graph *signature, const I
 Inputs inputs_select(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
 // the same, with random values for those that are not given: bench.c
 Inputs inputs_random(Arena *a, const Built *b, const Graph *signature, const Inputs *in);
+// What the integers of a quantized output stand for (--io); other outputs are as they are.
+Tensor *output_real(Arena *a, const Graph *g, const char *name, Tensor *q);
 void build_cache_free(BuildCache *cache);
 // The bytes of an output for these inputs, or the most that it can have.
 size_t output_bytes(Graph *g, const Inputs *in, const Type *output);

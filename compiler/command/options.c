@@ -185,8 +185,9 @@ static bool quantize_fits(const CommandOptions *all) {
     return !q->per_tensor || !q->per_channel || usage_error("quantize: --per-tensor or --per-channel, not both");
 }
 
-// Stack is what a compiler for a board says.
-static bool budgets_known(const Options *o) {
+// A bound of the stack is what a compiler for a board says; quantized ends have no gradients.
+static bool code_known(const Options *o) {
+    if (o->io && o->train) return usage_error("--io is for inference; gradients want floats");
     return !o->stack || board_bare(&o->machine)
         || usage_error("--stack is for targets without an operating system, not for --target %s", o->target);
 }
@@ -226,7 +227,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX && c->bit != QUANTIZE)
         return usage_error("--opset and --optimized go with -o model.onnx");
-    if (!budgets_known(o)) return false;
+    if (!code_known(o)) return false;
     if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
     if (!name_symbols(a, o, c, file, all->package != NULL)) return false;
     const char *trains = o->train ? NULL : learning_option(o);

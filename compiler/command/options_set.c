@@ -127,6 +127,13 @@ bool set_stack(Arena *a, CommandOptions *o, const char *text) {
     return set_bytes(&o->compile.stack, "--stack", text);
 }
 
+bool set_io(Arena *a, CommandOptions *o, const char *text) {
+    (void)a;
+    o->compile.io = !strcmp(text, "int8") ? DT_I8 : !strcmp(text, "uint8") ? DT_U8 : DT_I16;
+    return !strcmp(text, "int16") || o->compile.io != DT_I16
+        || usage_error("--io: there are int8, uint8 and int16, not '%s'", text);
+}
+
 bool set_optimize(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     o->compile.small = !strcmp(text, "size");

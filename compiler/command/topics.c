@@ -65,7 +65,7 @@ static const Topic topics[] = {
     { "firmware", "without an operating system",
         "Generated C needs no operating system, no allocation and few functions of the C library; targets "
         "for microcontrollers name\nthe compiler's flags.",
-        "target optimize ram flash stack embed-limit runner", "docs/firmware.md", more_targets },
+        "target io optimize ram flash stack embed-limit runner", "docs/firmware.md", more_targets },
     { "export", "models and parameters for other tools",
         "-o model.onnx and -o model.safetensors write the model, or its parameters, for other tools.",
         "output opset optimized weights embed-limit", "docs/export.md", NULL },

@@ -276,6 +276,7 @@ bool trace_start(Trace *trace, Arena *a, const CommandOptions *c, const Options 
     const char *frozen;
     bool compiled;
     keep->keep = KEEP_NODES;
+    keep->io = DT_NONE;                                 // nodes are compared in the units of the model
     keep->quiet = true;
     allowed.against = "evaluator's";
     Tracing *t = trace->tracing = NEW(a, Tracing);

@@ -147,9 +147,11 @@ static Difference compare_outputs(Arena *a, const Graph *g, const Model *m, Tens
         const EndData *w = &want->at[i], *s = i < second->n && second->at[i].n == w->n ? &second->at[i] : NULL;
         bool stacked = b && b->stacked;
         if (b) all.fault = compare_bundle(a, b, &got[at], w);
-        for (int k = 0; k < w->n && !all.fault; k++)
-            compare_output(a, g->output_names.at[stacked ? at : at + k], stacked ? row_of(a, got[at], k) : got[at + k],
-                w->at[k], s ? s->at[k] : NULL, allowed, &all);
+        for (int k = 0; k < w->n && !all.fault; k++) {
+            const char *name = g->output_names.at[stacked ? at : at + k];
+            Tensor *one = stacked ? row_of(a, got[at], k) : output_real(a, g, name, got[at + k]);
+            compare_output(a, name, one, w->at[k], s ? s->at[k] : NULL, allowed, &all);
+        }
         at += stacked ? 1 : w->n;
     }
     return all;

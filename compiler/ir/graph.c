@@ -334,6 +334,12 @@ const Bundle *graph_bundle(const Graph *g, const char *name, bool output) {
     return NULL;
 }
 
+const QuantizedEnd *graph_quantized(const Graph *g, const char *name, bool output) {
+    for (int i = 0; i < g->quantized.n; i++)
+        if (g->quantized.at[i].output == output && !strcmp(g->quantized.at[i].name, name)) return &g->quantized.at[i];
+    return NULL;
+}
+
 Graph *graph_clone(Graph *g, const char *name) {
     Graph *to;
     if (g->parent) to = graph_body(g->parent, name ? name : g->name);

@@ -34,13 +34,19 @@ static Value *settled(Value *v) {                       // the constant that v i
 static bool is_byte(const Value *v) { return v->type.dtype == DT_U8 || v->type.dtype == DT_I8; }
 static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
 
+// q - zero, or q + more - zero: bytes of the other sign (io.c).
 static bool read_centred(Value *v, Bytes *b) {
-    Value *cast = made_by(v, OP_Sub) ? v->def->in[0] : v;
+    Value *less = made_by(v, OP_Sub) ? v->def->in[0] : v, *cast = made_by(less, OP_Add) ? less->def->in[0] : less;
     *b = (Bytes){ 0 };
     if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32 || !is_byte(cast->def->in[0])) return false;
     b->q = cast->def->in[0];
-    if (cast != v) b->zero = settled(v->def->in[1]);
-    double zero;
+    if (less != v) b->zero = settled(v->def->in[1]);
+    double zero, more;
+    if (cast != less) {
+        if (!const_splat(settled(less->def->in[1]), &more)) return false;
+        Value *by = b_scalar(v->graph, DT_I32, -more);
+        b->zero = b->zero ? settled(b_binary(v->graph, OP_Add, b->zero, by)) : by;
+    }
     if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
     return type_equal(&v->type, &cast->type);
 }

@@ -4,8 +4,8 @@
  *   MODEL RUN SPACE    prefix of the model's names; the run function; prefix of the workspace's type
  *   FILE HAS_STATE     prefix of the state's type and of the weights' check; it has a state, for which the workspace
  *                      has room
- *   INFOS              tables of the inputs, outputs, sizes and metadata, whose names INPUTS, OUTPUTS and METADATA are,
- *                      or null pointers
+ *   INFOS              tables of the inputs, outputs, sizes, metadata and steps, whose names INPUTS, OUTPUTS, METADATA
+ *                      and STEPS are, or null pointers
  *   HAS_BOUNDS BOUNDS  sizes are only known when it runs: what checks the inputs' shapes and tells the outputs'
  *   CHECKS             of the tensors, and the sizes that follow from them
  *   ROOM ARGUMENTS     for the shapes that the run finds out; what it is given after the workspace
@@ -36,6 +36,7 @@ typedef struct FILE_state { float h; } FILE_state;
 #define INPUTS (const burn_tensor_info *)0
 #define OUTPUTS (const burn_tensor_info *)0
 #define METADATA (const char *const *)0
+#define STEPS (const burn_steps *)0
 #define N_WEIGHTS 0
 #define N_THREADS 0
 // end holes
@@ -98,5 +99,5 @@ const burn_model MODEL_model = {
 #else
     NULL,
 #endif
-    METADATA
+    METADATA, STEPS
 };

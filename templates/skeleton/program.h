@@ -3,6 +3,7 @@
  *
  *   MODEL SPACE  prefix of the model's names, and of the workspace's type
  *   N_BYTES      of the workspace; 0: it has none.  KEPT: what of it means something after a run
+ *   STEPS        macros: what the integers of quantized inputs and outputs stand for
  *   DOC ENDS     what the run does; a line for each input, output and size
  *   HAS_WEIGHTS  it takes a pointer to the weights' file
  *   N_THREADS    parts that it goes in; 0: it knows of no threads
@@ -14,6 +15,7 @@
 #define SPACE lenet
 #define N_BYTES 64
 #define KEPT
+#define STEPS
 #define DOC One inference.
 #define ENDS
 #define HAS_WEIGHTS 1
@@ -29,6 +31,7 @@ typedef union SPACE_workspace {
 } SPACE_workspace;
 
 #endif
+STEPS
 /* DOC
 ENDS
 #if HAS_WEIGHTS

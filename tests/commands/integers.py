@@ -117,5 +117,20 @@ def layers():
     n.write("layers", [1, 4, 9, 7], "y", [1, 9, 7, 12])
 
 
+def ends():
+    """Floats in and out, elements moved before the one and behind the other, and an input that is read as it is."""
+    n = Net(UINT8)
+    n.nodes.append(node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]))
+    n.quantised("q", "t", 1 / 127, 131)
+    n.conv("c1", "q", [5, 3, 3, 3], 0.02, 117, pads=[1, 1, 1, 1])
+    n.layer("GlobalAveragePool", "all", ["c1"], 0.01, 100)
+    n.nodes += [node("Transpose", [n.real("all")], ["y"], perm=[0, 2, 3, 1]), node("Abs", ["x"], ["z"])]
+    given = [value_info("x", FLOAT, [1, 6, 7, 3])]
+    with open("ends.onnx", "wb") as f:
+        f.write(model(graph(n.nodes, given, [value_info("y", FLOAT, [1, 1, 1, 5]),
+                                             value_info("z", FLOAT, [1, 6, 7, 3])], n.given)))
+
+
 network()
 layers()
+ends()

@@ -75,4 +75,59 @@ done
 # floats are left at the model's ends
 [ "$("$burncc" network.onnx --target cortex-m4 --dump schedule | grep -c 'round(')" = 1 ]
 result $? "nothing is rounded but the input"
+
+# --io: the quantized tensors themselves, of either sign
+cat >ends.c <<'END_C'
+/* Results of MODEL with floats at its ends, and with bytes whose steps the headers and the descriptors tell. */
+#include "real.h"
+#include "signed.h"
+#include "unsigned.h"
+#include <math.h>
+#include <stdio.h>
+static real_workspace wr;
+static signed_workspace ws;
+static unsigned_workspace wu;
+int main(void)
+{
+    static float x[126], exact[126], y[5], z[126];
+    static int8_t in[126], out[5];
+    static uint8_t in_u[126], out_u[5];
+    uint32_t s = 1;
+    for (int k = 0; k < 50; k++) {
+        for (int i = 0; i < 126; i++, s = s * 1664525u + 1013904223u) {
+            const float q = rintf((float)(int32_t)s / 2147483648.0f / SIGNED_X_SCALE) + SIGNED_X_ZERO;
+            in[i] = (int8_t)(q < -128 ? -128 : q > 127 ? 127 : q);
+            in_u[i] = (uint8_t)(in[i] + 128);
+            x[i] = (float)(in[i] - SIGNED_X_ZERO) * SIGNED_X_SCALE;
+        }
+        if (real_run(&wr, x, y, exact) || signed_run(&ws, in, out, z) || unsigned_run(&wu, in_u, out_u, z)) return 2;
+        for (int i = 0; i < 5; i++) {
+            if (fabsf((float)(out[i] - SIGNED_Y_ZERO) * SIGNED_Y_SCALE - y[i]) > 1e-6f) return 3;
+            if (out_u[i] != out[i] + 128) return 4;
+        }
+        for (int i = 0; i < 126; i++)
+            if (z[i] != exact[i]) return 5;
+    }
+    const burn_steps *u = unsigned_model.steps, *v = signed_model.steps;
+    printf("%d %d %d\n", (int)u[0].zero, (int)v[0].zero, (int)(SIGNED_X_ZERO - UNSIGNED_X_ZERO));
+    return !(u[0].scale == UNSIGNED_X_SCALE && v[1].scale == SIGNED_Y_SCALE && v[2].scale == 0 && !real_model.steps);
+}
+END_C
+for target in cortex-m4 portable; do
+    status 0 "floats at the ends for $target" "$burncc" ends.onnx --target $target --name real -o real.c --quiet
+    for name in signed:int8 unsigned:uint8; do
+        status 0 "--io ${name#*:} for $target" "$burncc" ends.onnx --target $target --io ${name#*:} --name ${name%:*} \
+            -o ${name%:*}.c
+        says "note: --io: output 'z' stays f32"
+    done
+    status 0 'drive the ends' $cc -std=c99 -Wall -Wextra -Werror -O1 ends.c real.c signed.c unsigned.c -lm -o ends
+    status 0 'bytes at the ends' ./ends
+    says '^131 3 -128$'
+done
+status 2 'no such type' "$burncc" ends.onnx --io int4
+status 1 'no such steps' "$burncc" ends.onnx --io int16 -o none.c
+says '`burncc quantize` makes models of which they are bytes'
+absent none.c
+status 2 'no gradients' "$burncc" ends.onnx --io int8 --train
+status 0 'inputs given as floats' "$burncc" bench ends.onnx --io int8 --target cortex-m4 --seconds 0.01
 finish
