@@ -5,8 +5,9 @@
  * through Vulkan.
  *
  * Everywhere: functions return 0 (BURN_OK) or a negative BURN_E... code; they print nothing, never exit and keep no
- * global state. Sizes and offsets are in bytes unless a name says otherwise. Tensors are dense, row major (the last
- * axis is contiguous), in the host's byte order, with no padding between elements.
+ * global state but the text of each thread's last error on a GPU. Sizes and offsets are in bytes unless a name says
+ * otherwise. Tensors are dense, row major (the last axis is contiguous), in the host's byte order, with no padding
+ * between elements.
  */
 #ifndef BURN_H
 #define BURN_H
@@ -360,41 +361,120 @@ extern "C" {
 
 /* --- Vulkan (runtime/vulkan.c; link with -lvulkan) -------------------------------------------------------------------
  *
- * burn_vk is an open device, burn_vk_session a program loaded on it: memory, pipelines and one recorded command buffer
- * that every run submits again. A device and its sessions are for one thread at a time; two devices are independent,
- * also two opened on the same card. */
+ * burn_vk is an open device; burn_vk_session a program loaded on it: its weights and pipelines; burn_vk_workspace the
+ * memory of one run, and the recorded commands that every run submits again; burn_vk_buffer memory of the device that
+ * outlives runs. What is made of something is freed before it.
+ *
+ * Threads: any number of them may use a device and its sessions at once. A workspace or a buffer is for one thread at
+ * a time; burn_vk_run and burn_vk_time, which use the session's own workspace, take turns. Runs of several workspaces
+ * may be under way together, in any order: what one reads and another writes is waited for in between.
+ *
+ * Errors: BURN_EINVAL: a null or wrong argument, and nothing has changed; BURN_ENOMEM: memory of the host or the device
+ * ran out; BURN_EDEVICE: the driver failed or the device was lost, of which burn_vk_last_error says more. After any
+ * error everything can be freed, and nothing stays behind. */
 typedef struct burn_vk burn_vk;
 typedef struct burn_vk_session burn_vk_session;
+typedef struct burn_vk_workspace burn_vk_workspace;
+typedef struct burn_vk_buffer burn_vk_buffer;
 
-/* Opens the first device whose name contains `device` (letter case does not matter). NULL: what the environment
- * variable BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated one, else any. The
- * device must offer Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of the host's
- * reach even where it is not (tests of the copying path). *out is NULL after an error: BURN_ENODEV when there is
- * no such device. */
+typedef enum burn_vk_kind {
+    BURN_VK_OTHER = 0,
+    BURN_VK_DISCRETE = 1,
+    BURN_VK_INTEGRATED = 2,
+    BURN_VK_VIRTUAL = 3,
+    BURN_VK_PROCESSOR = 4 /* a driver that computes on the processor */
+} burn_vk_kind;
+
+typedef struct burn_vk_device {
+    char name[256];
+    burn_vk_kind kind;
+    uint64_t bytes;    /* of memory of its own */
+    const char *lacks; /* what burn_vk_open wants and it has not; NULL: nothing */
+} burn_vk_device;
+
+/* The devices there are, the first `room` of them in `out` (which may be NULL for none): their number, 0 where no
+ * driver is installed, or a negative code. The order is that of "#0", "#1", ... of burn_vk_open. */
+int burn_vk_devices(burn_vk_device *out, int room);
+
+/* Opens the first device whose name contains `device` (letter case does not matter), or of "#2" that with number 2.
+ * NULL: what the environment variable BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated
+ * one, else any. The device must offer Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of
+ * the host's reach even where it is not (tests of the copying path). *out is NULL after an error: BURN_ENODEV when
+ * there is no such device; burn_vk_last_error(NULL) says why. */
 int burn_vk_open(burn_vk **out, const char *device);
 
 /* The device's name as its driver tells it; lives as long as `vk`. NULL gives "". */
 const char *burn_vk_device_name(const burn_vk *vk);
 
-/* One line about the last error of `vk` or its sessions, "" if there was none; valid until the next call. */
+/* One line about the last error that the calling thread met with `vk`, its sessions, workspaces and buffers, "" if
+ * there was none; NULL: with opening a device, or listing them. It is valid until the thread's next error. */
 const char *burn_vk_last_error(const burn_vk *vk);
 
+/* Memory that is allocated for `vk` now, and the most that ever was, in bytes; staging memory included. */
+void burn_vk_memory(burn_vk *vk, uint64_t *now, uint64_t *most);
+
 /* Loads `program`, which must outlive the session; `weights` (program->weights_bytes, NULL if 0) are copied and may go.
- * BURN_EINVAL: a malformed program; BURN_ELIMIT: more than the device allows (buffer size, workgroups);
- * BURN_ENOMEM, BURN_EDEVICE. *out is NULL after an error. */
+ * BURN_EINVAL: a malformed program; BURN_ELIMIT: more than the device allows (buffer size, workgroups); BURN_ENODEV: a
+ * kernel wants a feature that the device lacks. *out is NULL after an error. */
 int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weights, burn_vk_session **out);
 
 /* One run: checks the tensors as a burn_model's run does and copies the inputs in, runs every kernel, waits, and copies
- * the outputs out. The caller owns all buffers. The codes of a burn_model's run, BURN_EDEVICE. */
+ * the outputs out. The caller owns all tensors. An output whose burn_tensor is all zero is not asked for, and not
+ * copied. The codes of a burn_model's run, and those above. */
 int burn_vk_run(burn_vk_session *session, const burn_tensor *inputs, const burn_tensor *outputs);
 
-/* Frees a session; NULL is fine. All sessions of a device go before it. */
+/* Frees a session; NULL is fine. */
 void burn_vk_session_free(burn_vk_session *session);
 
 /* Times the kernels on the device's own clock, in milliseconds, over what the last run's inputs left in memory: all of
  * them as a run has them (run_ms, without the way of inputs and outputs), and each alone (kernel_ms[kernel_count] of
  * the program). BURN_ELIMIT: the device has no such clock. */
 int burn_vk_time(burn_vk_session *session, double *run_ms, double *kernel_ms);
+
+/* Memory and commands for runs of their own, beside those of burn_vk_run. *out is NULL after an error. */
+int burn_vk_workspace_new(burn_vk_session *session, burn_vk_workspace **out);
+
+/* Waits for the run under way, without its outputs, and frees the workspace; NULL is fine. */
+void burn_vk_workspace_free(burn_vk_workspace *workspace);
+
+/* Starts a run and returns. The inputs have been copied by then; the tensors of outputs are written by burn_vk_poll or
+ * burn_vk_wait, and are the workspace's until then. Nothing is asked of inputs and outputs that are bound (below), and
+ * where all are, `inputs` or `outputs` may be NULL. BURN_EINVAL: the run before has not been waited for. */
+int burn_vk_submit(burn_vk_workspace *workspace, const burn_tensor *inputs, const burn_tensor *outputs);
+
+/* Has the run ended? 1: yes (or there was none), and its outputs are written; 0: not yet; negative: it failed. */
+int burn_vk_poll(burn_vk_workspace *workspace);
+
+/* Waits until it has; BURN_OK where there was none. */
+int burn_vk_wait(burn_vk_workspace *workspace);
+
+/* From the next run on, input `input` is what lies in `from` at `offset` (bytes, a multiple of 4), or output `output`
+ * goes there: over the device's own memory, the host sees nothing of it. `from` and `to` may be a workspace's memory
+ * (burn_vk_workspace_buffer), this one's too, and so
+ *   an output that only the device reads is bound to its own place, and nothing is copied;
+ *   an input that stays is bound to its own place, where burn_vk_write puts it;
+ *   a state is an input that is bound to the place of the output which it is next time;
+ *   a second model's input is bound to the place of the first one's output.
+ * Buffers outlive what is bound to them. NULL: the caller's tensor, as in the beginning. */
+int burn_vk_bind_input(burn_vk_workspace *workspace, int input, burn_vk_buffer *from, size_t offset);
+int burn_vk_bind_output(burn_vk_workspace *workspace, int output, burn_vk_buffer *to, size_t offset);
+
+/* The memory of a workspace: what lies between runs at the `offset` of the program's inputs and outputs is theirs. It
+ * belongs to the workspace. */
+burn_vk_buffer *burn_vk_workspace_buffer(burn_vk_workspace *workspace);
+
+/* Memory of the device, `bytes` of it, with nothing in it; *out is NULL after an error. NULL is freed, too. */
+int burn_vk_buffer_new(burn_vk *vk, size_t bytes, burn_vk_buffer **out);
+void burn_vk_buffer_free(burn_vk_buffer *buffer);
+size_t burn_vk_buffer_bytes(const burn_vk_buffer *buffer);
+
+/* Where the host reaches it; NULL: it does not, and burn_vk_write and burn_vk_read are the way. */
+void *burn_vk_buffer_map(burn_vk_buffer *buffer);
+
+/* Copies `bytes` between the host and `offset` on, behind what was submitted before; when they return it is done. No
+ * run that writes there may be under way. */
+int burn_vk_write(burn_vk_buffer *to, size_t offset, const void *data, size_t bytes);
+int burn_vk_read(const burn_vk_buffer *from, size_t offset, void *data, size_t bytes);
 
 /* Closes a device; NULL is fine. */
 void burn_vk_close(burn_vk *vk);

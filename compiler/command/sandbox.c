@@ -139,7 +139,7 @@ static int child_gpu(Job *j) {
     int code = burn_vk_open(&vk, NULL);
     if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &session);
     if (!code) code = j->seconds > 0 ? measure(j, run_gpu, session) : run_gpu(j, session);
-    if (code) snprintf(j->shared->why, sizeof j->shared->why, "%s", vk ? burn_vk_last_error(vk) : "no Vulkan device");
+    if (code) snprintf(j->shared->why, sizeof j->shared->why, "%s", burn_vk_last_error(vk));
     burn_vk_session_free(session);
     burn_vk_close(vk);
     return code;

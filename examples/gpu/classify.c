@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     double start = now_ms();
     for (int i = 0; i < RUNS && !error; i++) error = burn_vk_run(session, inputs, outputs);
     if (error) {
-        fprintf(stderr, "error %d: %s\n", error, device ? burn_vk_last_error(device) : "no Vulkan device");
+        fprintf(stderr, "error %d: %s\n", error, burn_vk_last_error(device));
     } else {
         int best = 0;
         for (int k = 1; k < CLASSES; k++)

@@ -6,86 +6,11 @@
 
 #define _GNU_SOURCE
 
+#include "vulkan.h"
+
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "codegen/gpu/spirv.h"
-#include "runtime/burn.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define HEAD                                                          \
-    "#version 450\n"                                                  \
-    "layout(local_size_x = 64) in;\n"                                 \
-    "layout(set = 0, binding = 0) buffer ArenaF { float f[]; };\n"    \
-    "layout(set = 0, binding = 0) buffer ArenaI { int i[]; };\n"      \
-    "layout(set = 0, binding = 1) readonly buffer WeightsF { float w[]; };\n"
 
 enum { N = 100 }; /* no multiple of 64: the last workgroup is guarded */
-
-static SpirvModule compile(const char *glsl, const char *name)
-{
-    SpirvModule module;
-    if (!spirv_compile(glsl, name, &module))
-        fail_msg("%s", module.log != NULL ? module.log : "out of memory");
-    return module;
-}
-
-static burn_vk_kernel kernel(const char *name, const SpirvModule *module, uint32_t groups, uint32_t level)
-{
-    burn_vk_kernel k = { name, module->words, module->count, { groups, 1, 1 }, level, NULL, 0 };
-    return k;
-}
-
-static burn_vk *open_or_skip(void)
-{
-    burn_vk *vk = NULL;
-#ifdef HAVE_GLSLANG
-    int rc = burn_vk_open(&vk, NULL);
-    if (rc == BURN_ENODEV && getenv("BURN_VK_DEVICE") == NULL) {
-        print_message("skipped: there is no Vulkan device\n");
-        skip();
-    }
-    assert_int_equal(rc, BURN_OK);
-#else
-    print_message("skipped: built without glslang\n");
-    skip();
-#endif
-    return vk;
-}
-
-static const int64_t bytes_256[] = { 256 };
-
-/* A vector of so many bytes; what they are only the kernels know. */
-static burn_vk_io io(const char *name, size_t offset, size_t bytes)
-{
-    return (burn_vk_io){ { .name = name, .dtype = BURN_FLOAT, .rank = bytes == 256, .shape = bytes_256,
-        .bytes = bytes }, offset };
-}
-
-static burn_tensor at(void *data, size_t bytes)
-{
-    return (burn_tensor){ .data = data, .bytes = bytes };
-}
-
-static burn_vk_program program_of(const char *name, const burn_vk_kernel *kernels, size_t n, size_t arena,
-    size_t weights, const burn_vk_io *inputs, int n_in, const burn_vk_io *outputs, int n_out)
-{
-    return (burn_vk_program){ .version = 1, .name = name, .kernels = kernels, .kernel_count = n, .arena_bytes = arena,
-        .weights_bytes = weights, .inputs = inputs, .input_count = n_in, .outputs = outputs, .output_count = n_out };
-}
-
-static void expect_ok(burn_vk *vk, int rc)
-{
-    if (rc != BURN_OK)
-        fail_msg("%d: %s", rc, burn_vk_last_error(vk));
-}
 
 /* Level 0: c = a + b and n = index * 3. Level 1: d = c * weight, and the bits of c through the int view; two
  * stores and a load of the same place through both views. Arena, in elements: a 0, b 128, c 256, n 384, d 512,
