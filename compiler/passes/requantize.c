@@ -12,8 +12,9 @@
 // by m = round(k 2^32) in 64 bits, of which the upper word is the result. The error of the factors is below 2^-8 of a
 // step wherever the result is not cut off. Factors of few bits meet the middle of two steps often: there halves go to
 // the even one. Sums of windows and along axes are sums of the integers; what is monotone
-// (max, clamps) or moves elements is done behind the quantisation, on bytes.
-#include "passes.h"
+// (max, clamps) or moves elements is done behind the quantisation, on bytes; any other function of one byte is a table
+// (byte_table.c).
+#include "requantize.h"
 
 #include <math.h>
 
@@ -22,21 +23,15 @@ enum { MAX_TERMS = 4, MAX_LOOK = 64 };
 // scale * q, of type f64 and constant. q: of integers
 typedef struct Term { Value *q, *scale; } Term;
 typedef struct Affine { Term at[MAX_TERMS]; int n; Value *offset; } Affine;
-// What a value is rounded to: round(v / scale) + zero, cut to d.
-typedef struct Steps { double scale; int64_t zero; DType d; } Steps;
 
-static int64_t lowest(DType d) { return d == DT_I8 ? INT8_MIN : 0; }
-static int64_t highest(DType d) { return d == DT_I8 ? INT8_MAX : UINT8_MAX; }
-static bool is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
-
-static Value *known(Value *v) {                         // the constant that v is; NULL: none
+Value *requantize_known(Value *v) {
     Tensor *t = v && !v->data ? value_const(v) : NULL;
     return t ? graph_const(v->graph, t, v->name) : v && v->data ? v : NULL;
 }
 
-static Value *real(Graph *g, Value *v) { return known(b_cast(g, v, DT_F64)); }
+static Value *real(Graph *g, Value *v) { return requantize_known(b_cast(g, v, DT_F64)); }
 static Value *number(Graph *g, double x) { return b_scalar(g, DT_F64, x); }
-static Value *computed(Graph *g, Op op, Value *x, Value *y) { return known(b_binary(g, op, x, y)); }
+static Value *computed(Graph *g, Op op, Value *x, Value *y) { return requantize_known(b_binary(g, op, x, y)); }
 
 // ---------------------------------------------------------------- what a float is made of
 static bool find(Graph *g, Value *v, Affine *a, int look);
@@ -45,7 +40,7 @@ static bool find(Graph *g, Value *v, Affine *a, int look);
 static bool find_integers(Graph *g, Value *q, Affine *a) {
     Value *offset = number(g, 0);
     for (Node *n = q->def; n && q->type.dtype == DT_I32; n = q->def) {
-        Value *c = n->op == OP_Add || n->op == OP_Sub ? known(n->in[1]) : NULL;
+        Value *c = n->op == OP_Add || n->op == OP_Sub ? requantize_known(n->in[1]) : NULL;
         if (n->op == OP_Cast && is_byte(n->in[0]->type.dtype)) {
             q = n->in[0];
             break;
@@ -114,7 +109,7 @@ static bool find(Graph *g, Value *v, Affine *a, int look) {
     if (n->op == OP_Identity) return find(g, n->in[0], a, look - 1);
     if (n->op == OP_WindowSum || n->op == OP_ReduceSum) return find_sum(g, n, a, look - 1);
     if (n->op != OP_Add && n->op != OP_Sub && n->op != OP_Mul && n->op != OP_Div) return false;
-    Value *left = known(n->in[0]), *right = known(n->in[1]);
+    Value *left = requantize_known(n->in[0]), *right = requantize_known(n->in[1]);
     if (n->op == OP_Div && !right) return false;
     if (!left && !right) return n->op == OP_Mul ? find_product(g, n, a, look - 1) : find_addition(g, n, a, look - 1);
     if (!find(g, n->in[right ? 0 : 1], a, look - 1)) return false;
@@ -236,6 +231,22 @@ static Value *bias_of(Graph *g, const Affine *a) {
     return rest && largest(rest) < 0x1p-9 ? whole : NULL;
 }
 
+// One sum in steps of 2^bits is shifted; halves, which are common there, go to the even one.
+static Value *of_shift(Graph *g, const Affine *a, const Steps *s) {
+    double k, none;
+    int exponent;
+    if (a->n != 1 || !const_splat(a->at[0].scale, &k) || frexp(k, &exponent) != 0.5) return NULL;
+    int bits = 1 - exponent;
+    Value *b = computed(g, OP_Div, a->offset, a->at[0].scale);
+    if (bits < 1 || bits > 24 || !(largest(b) < 0x1p28)) return NULL;
+    Value *in[2] = { b_cast(g, a->at[0].q, DT_I32), rounded(g, b, 1, DT_I32) };
+    if (largest(computed(g, OP_Sub, b, real(g, in[1]))) > 0) return NULL;
+    bool biased = !const_splat(in[1], &none) || none != 0;
+    const char *sum = halved(g, biased ? "x + y" : "x", bits);
+    return b_map(g, arena_printf(g->arena, "%s(min(max((%s) + %d, %d), %d))", dtype_name(s->d), sum, (int)s->zero,
+        (int)lowest(s->d), (int)highest(s->d)), biased ? "x y" : "x", biased ? 2 : 1, in);
+}
+
 // With sums of 32 bits: 64.
 static Value *of_sums(Graph *g, const Affine *a, const Steps *s) {
     double most = 0;
@@ -271,7 +282,7 @@ static Value *quantised(Graph *g, Value *v, const Steps *s, int look);
 // max(v, c), min(v, c): on the steps.
 static Value *limited(Graph *g, Node *n, const Steps *s, int look) {
     double c = 0;
-    if (n->op != OP_Relu && !const_splat(known(n->in[1]), &c)) return NULL;
+    if (n->op != OP_Relu && !const_splat(requantize_known(n->in[1]), &c)) return NULL;
     Value *q = quantised(g, n->in[0], s, look);
     double at = rint(c / s->scale) + (double)s->zero;
     if (!q) return NULL;
@@ -289,6 +300,26 @@ static Value *moved(Graph *g, Node *n, const Steps *s, int look) {
     return b_finish(node_like(g, n, in));
 }
 
+// A sum of scaled integers.
+static Value *of_integers(Graph *g, Value *v, const Steps *s, int look) {
+    Affine a;
+    if (!find(g, v, &a, look)) return NULL;
+    scale_by(g, &a, OP_Div, number(g, s->scale));
+    for (int i = 0; i < a.n; i++)
+        if (!a.at[i].scale || !isfinite(largest(a.at[i].scale))) return NULL;
+    if (!a.offset || !isfinite(largest(a.offset))) return NULL;
+    Value *same = whole_steps(g, &a, s), *small = same ? same : of_bytes(g, &a, s);
+    Value *shifted = small ? small : of_shift(g, &a, s);
+    return shifted ? shifted : of_sums(g, &a, s);
+}
+
+static Value *softmax(Graph *g, Node *n, const Steps *s, int look) {
+    Affine a;
+    double scale;
+    if (!find(g, n->in[0], &a, look) || a.n != 1 || !const_splat(a.at[0].scale, &scale)) return NULL;
+    return scale > 0 && const_splat(a.offset, &(double){ 0 }) ? softmax_of_bytes(g, n, a.at[0].q, scale, s) : NULL;
+}
+
 // The float v in these steps; NULL: it is not made from integers alone.
 static Value *quantised(Graph *g, Value *v, const Steps *s, int look) {
     Node *n = v->def;
@@ -299,14 +330,9 @@ static Value *quantised(Graph *g, Value *v, const Steps *s, int look) {
     case OP_WindowMax: case OP_ReduceMax: return moved(g, n, s, look - 1);
     default: break;
     }
-    Affine a;
-    if (!find(g, v, &a, look)) return NULL;
-    scale_by(g, &a, OP_Div, number(g, s->scale));
-    for (int i = 0; i < a.n; i++)
-        if (!a.at[i].scale || !isfinite(largest(a.at[i].scale))) return NULL;
-    if (!a.offset || !isfinite(largest(a.offset))) return NULL;
-    Value *same = whole_steps(g, &a, s), *small = same ? same : of_bytes(g, &a, s);
-    return small ? small : of_sums(g, &a, s);
+    if (n->op == OP_Softmax) return softmax(g, n, s, look - 1);
+    Value *sum = of_integers(g, v, s, look);
+    return sum ? sum : table_of_byte(g, v, s);
 }
 
 // Cast(Round(v / scale) + zero)
@@ -315,12 +341,16 @@ static Value *rewritten(Graph *g, Node *n) {
     double zero = 0, by;
     if (n->op != OP_Cast || !is_byte(s.d) || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
-    if (m && m->op == OP_Add && const_splat(known(m->in[1]), &zero)) m = m->in[0]->def;
+    if (m && m->op == OP_Add && const_splat(requantize_known(m->in[1]), &zero)) m = m->in[0]->def;
     if (!m || m->op != OP_Round || fabs(zero) > 256) return NULL;
     s.zero = (int64_t)zero;
     Value *v = m->in[0];
-    if (v->def && v->def->op == OP_Div && const_splat(known(v->def->in[1]), &by) && by > 0) {
+    if (v->def && v->def->op == OP_Div && const_splat(requantize_known(v->def->in[1]), &by) && by > 0) {
         s.scale = by;
+        v = v->def->in[0];
+    } else if (v->def && v->def->op == OP_Mul && const_splat(requantize_known(v->def->in[1]), &by)
+        && frexp(by, &(int){ 0 }) == 0.5) {             // as divisions by powers of two are written
+        s.scale = 1 / by;
         v = v->def->in[0];
     }
     Value *q = quantised(g, v, &s, MAX_LOOK);

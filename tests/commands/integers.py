@@ -117,6 +117,28 @@ def layers():
     n.write("layers", [1, 4, 9, 7], "y", [1, 9, 7, 12])
 
 
+def functions():
+    """Functions of one byte, two of them the same, behind one another and of products; a softmax."""
+    n = Net()
+    n.quantised("q", "x", 1 / 127, 3)
+    n.conv("c1", "q", [8, 3, 3, 3], 0.03, -10, pads=[1, 1, 1, 1])
+    n.layer("Sigmoid", "s1", ["c1"], 1 / 256, -128)
+    n.layer("Mul", "swish", ["c1", "s1"], 0.02, -100)
+    n.conv("c2", "swish", [8, 8, 1, 1], 0.03, -10)
+    n.layer("Sigmoid", "s2", ["c2"], 1 / 256, -128)
+    n.layer("Add", "sum", ["s1", "s2"], 0.008, -120)
+    n.layer("Tanh", "tanh", ["sum"], 0.0078, 0)
+    n.layer("HardSigmoid", "hard", ["tanh"], 0.004, -128)
+    n.layer("Elu", "elu", ["hard"], 0.01, -20)
+    n.layer("GlobalAveragePool", "all", ["elu"], 0.01, -20)
+    n.layer("Exp", "exp", ["all"], 0.02, -128)
+    n.layer("Flatten", "flat", ["exp"], 0.02, -128)
+    n.nodes.append(node("Gemm", [n.real("flat")] + n.weights("fc", "flat", [9, 8], 0), ["fc_y"], transB=1))
+    n.quantised("fc", "fc_y", 0.06, 4)
+    n.layer("Softmax", "y", ["fc"], 1 / 256, -128, axis=1)
+    n.write("functions", [1, 3, 6, 5], "y", [1, 9])
+
+
 def ends():
     """Floats in and out, elements moved before the one and behind the other, and an input that is read as it is."""
     n = Net(UINT8)
@@ -133,4 +155,5 @@ def ends():
 
 network()
 layers()
+functions()
 ends()

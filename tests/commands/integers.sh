@@ -56,7 +56,7 @@ int main(void)
     return most > 1 || off * 10 > all;
 }
 END_C
-for model in network layers; do
+for model in network layers functions; do
     sizes=$(cat $model.sizes)
     for name in floats:portable integers:cortex-m0 paired:cortex-m4; do
         status 0 "$model for ${name#*:}" "$burncc" $model.onnx --target ${name#*:} --name ${name%:*} -o ${name%:*}.c \
@@ -75,6 +75,12 @@ done
 # floats are left at the model's ends
 [ "$("$burncc" network.onnx --target cortex-m4 --dump schedule | grep -c 'round(')" = 1 ]
 result $? "nothing is rounded but the input"
+
+"$burncc" functions.onnx --target cortex-m4 --io int8 --name all -o all.c --quiet
+! grep -Eq '\(float\)|rintf|burn_exp' <(sed -n '/^static void all_/,$p' all.c)
+result $? 'functions of bytes are no floats'
+[ "$(grep -c 'int8_t all_.*\[256\]' all.c)" = 5 ]
+result $? 'equal tables are one'
 
 # --io: the quantized tensors themselves, of either sign
 cat >ends.c <<'END_C'

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Between requantize.c and byte_table.c.
+#ifndef BURNCC_PASSES_REQUANTIZE_H
+#define BURNCC_PASSES_REQUANTIZE_H
+#include "passes.h"
+
+// What a value is rounded to: round(v / scale) + zero, cut to d, a type of bytes.
+typedef struct Steps { double scale; int64_t zero; DType d; } Steps;
+
+static inline bool is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
+static inline int64_t lowest(DType d) { return d == DT_I8 ? INT8_MIN : 0; }
+static inline int64_t highest(DType d) { return d == DT_I8 ? INT8_MAX : UINT8_MAX; }
+Value *requantize_known(Value *v);                      // the constant that v is; NULL: none
+
+// byte_table.c; NULL: v, or n, is no such function
+Value *table_of_byte(Graph *g, Value *v, const Steps *s);
+// q: the bytes that n, a Softmax, has the real numbers of, in steps of `scale`
+Value *softmax_of_bytes(Graph *g, const Node *n, Value *q, double scale, const Steps *s);
+#endif
