@@ -10,8 +10,8 @@
 // The idea: (x - za)(w - zb) summed along k, multiplied out. Sums of a constant's columns are folded; a zero point of
 // 0 takes its term with it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes
 // and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
-// first; its weights' zero point has to vanish. Targets in fixed point have both factors signed, and convolutions that
-// fill the padding themselves.
+// first; its weights' zero point goes with the sums of windows of (x - za), over all channels of a group at once.
+// Targets in fixed point have both factors signed, and convolutions that fill the padding themselves.
 //
 // In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
 // number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
@@ -134,9 +134,13 @@ static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, bool both_signe
 static bool fits_conv(const Node *n, const Bytes *a, const Bytes *w) {
     const Type *x = &n->in[0]->type;
     int64_t terms = 1;
-    for (int i = 1; i < x->rank; i++) terms *= w->q->type.dim[i];
-    return w->q->data && !node_int(n, "same", 0) && terms <= MOST_TERMS && one_number(a->zero)
-        && (w->q->type.dtype == DT_I8 ? !w->zero : w->zero != NULL);
+    for (int i = 1; i < x->rank; i++) {
+        terms *= w->q->type.dim[i];
+        if (!constant_along(w->zero, x->rank, i)) return false;
+    }
+    bool apart = node_int(n, "group", 1) == 1 || w->q->type.dim[1] == 1;
+    bool centred = !w->zero && w->q->type.dtype == DT_I8;
+    return w->q->data && !node_int(n, "same", 0) && terms <= MOST_TERMS && one_number(a->zero) && (centred || apart);
 }
 
 // The image with its padding, for a convolution that has none then.
@@ -151,13 +155,40 @@ static Value *padded(Graph *g, const Node *n, Value *q, Value *zero) {
     return b_pad(g, q, lo, hi, NULL, zero ? settled(b_cast(g, zero, q->type.dtype)) : NULL);
 }
 
+// A vector, of output channels, in a shape that goes with a convolution's result.
+static Value *by_channel(Graph *g, Value *v, int rank) {
+    Dim along[MAX_RANK];
+    for (int i = 0; i < rank; i++) along[i] = i == 1 ? type_count(&v->type) : 1;
+    return settled(b_reshape(g, v, rank, along));
+}
+
+// (x - za) summed over each window and the channels of its group, times zb.
+static Value *windows_times(Graph *g, const Node *n, const Bytes *a, const Bytes *w) {
+    int rank = a->q->type.rank, count;
+    int64_t channels = 1, per = w->q->type.dim[0] / node_int(n, "group", 1);
+    static const char *const same[] = { "strides", "dilations", "pads" };
+    Value *x = less(g, b_cast(g, a->q, DT_I32), a->zero);
+    if (w->q->type.dim[1] > 1) x = b_reduce(g, OP_ReduceSum, x, 1, &channels, true);
+    else if (per > 1 && node_int(n, "group", 1) > 1) return NULL;       // each channel stands behind several
+    if (!x) return NULL;
+    Node *sum = graph_node(g, OP_WindowSum, 1, &x, 1);
+    node_set_ints(sum, "kernel", w->q->type.dim + 2, rank - 2);
+    for (size_t i = 0; i < COUNT(same); i++) {
+        const int64_t *v = node_ints(n, same[i], &count);
+        node_set_ints(sum, same[i], v, count);
+    }
+    return times(g, b_finish(sum), one_number(w->zero) ? b_reshape(g, w->zero, 0, NULL) : by_channel(g, w->zero, rank));
+}
+
 static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, bool both_signed) {
     int rank = a.q->type.rank;
     int64_t none[2 * MAX_RANK] = { 0 }, axes[MAX_RANK];
     double fill = 0;
     shift_left_factor(g, &a, both_signed);
     shift(g, &w, DT_I8, -128);
-    if (!a.q || !w.q || w.zero) return NULL;
+    if (!a.q || !w.q) return NULL;
+    Value *more = w.zero ? windows_times(g, n, &a, &w) : NULL;
+    if (w.zero && !more) return NULL;
     Value *zero = a.zero ? b_reshape(g, a.zero, 0, NULL) : NULL;
     bool fills = both_signed && (!zero || const_splat(settled(zero), &fill));
     Node *conv = node_like(g, n, (Value *[]){ fills ? a.q : padded(g, n, a.q, zero), w.q });
@@ -166,12 +197,10 @@ static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, bool both_s
     if (both_signed) node_set_int(conv, "wide", 1);
     if (fill != 0) node_set_int(conv, "fill", (int64_t)fill);
     if (!node_infer(conv)) return NULL;
-    if (!zero) return conv->out[0];
+    if (!zero) return less(g, conv->out[0], more);
     for (int i = 1; i < rank; i++) axes[i - 1] = i;
-    Dim along[MAX_RANK];
-    for (int i = 0; i < rank; i++) along[i] = i == 1 ? w.q->type.dim[0] : 1;
-    Value *sums = settled(b_reshape(g, sum_along(g, w.q, rank - 1, axes, false), rank, along));
-    return less(g, conv->out[0], times(g, zero, sums));
+    Value *sums = by_channel(g, sum_along(g, w.q, rank - 1, axes, false), rank);
+    return less(g, less(g, conv->out[0], times(g, zero, sums)), more);
 }
 
 // ---------------------------------------------------------------- both

@@ -116,8 +116,8 @@ def bytes_dequantized():
     ])
 
 
-def convolution(x, w, zx, group, stride, dilation, pad):
-    """One image [c][h][w], padded with its zero point."""
+def convolution(x, w, zx, group, stride, dilation, pad, zw):
+    """One image [c][h][w], padded with its zero point. zw: of each channel of the result."""
     h, wide, kh, kw = len(x[0]), len(x[0][0]), len(w[0][0]), len(w[0][0][0])
     oh, ow = ((s + 2 * p - (k - 1) * d - 1) // t + 1
               for s, p, k, d, t in zip((h, wide), pad, (kh, kw), dilation, stride))
@@ -131,21 +131,24 @@ def convolution(x, w, zx, group, stride, dilation, pad):
                 for v in range(kw):
                     a, b = i * stride[0] + u * dilation[0] - pad[0], j * stride[1] + v * dilation[1] - pad[1]
                     if 0 <= a < h and 0 <= b < wide:
-                        total += (plane[a][b] - zx) * w[o][c][u][v]
+                        total += (plane[a][b] - zx) * (w[o][c][u][v] - zw[o])
         return total
     return [[[element(o, i, j) for j in range(ow)] for i in range(oh)] for o in range(len(w))]
 
 
-def conv_model(x_type, ic, h, wide, oc, kernel, zx, group=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), batch=1):
-    x, w = draw(11, x_type, batch, ic, h, wide), draw(12, INT8, oc, ic // group, *kernel)
-    y = [convolution(image, w, zx, group, stride, dilation, pad) for image in x]
+def conv_model(x_type, ic, h, wide, oc, kernel, zx, group=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), batch=1,
+               w_type=INT8, zw=0):
+    """zw: a number or one for each channel of the result."""
+    x, w = draw(11, x_type, batch, ic, h, wide), draw(12, w_type, oc, ic // group, *kernel)
+    y = [convolution(image, w, zx, group, stride, dilation, pad, zw if isinstance(zw, list) else [zw] * oc)
+         for image in x]
     nodes = [
-        node("ConvInteger", ["x", "w", "zx"], ["y"], group=group, strides=list(stride), dilations=list(dilation),
-             pads=list(pad) * 2, kernel_shape=list(kernel))
+        node("ConvInteger", ["x", "w", "zx"] + (["zw"] if zw else []), ["y"], group=group, strides=list(stride),
+             dilations=list(dilation), pads=list(pad) * 2, kernel_shape=list(kernel))
     ]
     return Model(nodes, [("x", x_type, [batch, ic, h, wide])],
                  [("y", INT32, [batch, oc, len(y[0][0]), len(y[0][0][0])])], [([x], [y])],
-                 [tensor("w", INT8, w), tensor("zx", x_type, zx)])
+                 [tensor("w", w_type, w), tensor("zx", x_type, zx)] + ([tensor("zw", w_type, zw)] if zw else []))
 
 
 def bytes_conv_image():
@@ -172,6 +175,21 @@ def bytes_conv_points():
     return conv_model(UINT8, 13, 9, 11, 30, (1, 1), 9, stride=(2, 2))
 
 
-ALL = (bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
+def bytes_conv_zero():
+    """Weights around a zero point of their own."""
+    return conv_model(UINT8, 5, 9, 8, 11, (3, 3), 100, stride=(2, 1), pad=(1, 1), batch=2, w_type=UINT8, zw=143)
+
+
+def bytes_conv_zeros():
+    """The same, one for each channel, a dilated window, signed bytes."""
+    return conv_model(INT8, 6, 10, 9, 7, (3, 2), -4, dilation=(2, 1), pad=(2, 0), zw=[5 * j - 11 for j in range(7)])
+
+
+def bytes_conv_depthwise_zero():
+    return conv_model(UINT8, 9, 8, 7, 9, (3, 3), 17, group=9, pad=(1, 1), w_type=UINT8, zw=120)
+
+
+ALL = (bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
+       bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
        bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
        bytes_one_row, bytes_any_batch, bytes_dequantized)
