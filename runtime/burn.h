@@ -410,6 +410,13 @@ const char *burn_vk_device_name(const burn_vk *vk);
  * there was none; NULL: with opening a device, or listing them. It is valid until the thread's next error. */
 const char *burn_vk_last_error(const burn_vk *vk);
 
+/* Keeps what the driver makes of kernels in a file of the folder `path`, which is there: compiling them is most of
+ * the time of a first burn_vk_load, and is done once for each device, driver and model. The file is named by both, is
+ * written anew behind a burn_vk_load that met something new, beside itself and then renamed, and one that is damaged
+ * or another driver's counts as none. Call it before burn_vk_load; burn_vk_open does with what BURN_VK_CACHE says.
+ * BURN_EIO: there is no such folder. That a file cannot be written later is no error. */
+int burn_vk_cache(burn_vk *vk, const char *path);
+
 /* Memory that is allocated for `vk` now, and the most that ever was, in bytes; staging memory included. */
 void burn_vk_memory(burn_vk *vk, uint64_t *now, uint64_t *most);
 
@@ -445,7 +452,7 @@ int burn_vk_submit(burn_vk_workspace *workspace, const burn_tensor *inputs, cons
 /* Has the run ended? 1: yes (or there was none), and its outputs are written; 0: not yet; negative: it failed. */
 int burn_vk_poll(burn_vk_workspace *workspace);
 
-/* Waits until it has; BURN_OK where there was none. */
+/* Waits until it has; BURN_OK where there was none. After BURN_ENOMEM it may still be under way: wait again. */
 int burn_vk_wait(burn_vk_workspace *workspace);
 
 /* From the next run on, input `input` is what lies in `from` at `offset` (bytes, a multiple of 4), or output `output`

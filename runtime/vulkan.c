@@ -10,6 +10,10 @@
 // One file for compilers, so that only what burn.h and vulkan.h declare has a name outside; its parts lie in vulkan/,
 // each knowing those above it.
 
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* fsync */
+#endif
+
 #include "burn.h"
 #include "vulkan.h"
 
@@ -19,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SPIRV_MAGIC = 0x07230203,
@@ -43,6 +48,7 @@ typedef struct {
 typedef struct {
     VkSemaphore timeline;
     uint64_t tick; /* of the latest submission */
+    uint64_t seen; /* of the latest that has ended, as far as is known */
 } Clock;
 
 /* Copies beside runs: what burn_vk_write, burn_vk_read and the upload of weights go through where memory is out of
@@ -64,12 +70,16 @@ struct burn_vk {
     bool is_borrowed; /* instance and device are the caller's */
     burn_vk_turns turns; /* the caller's way of taking turns at the queue */
     pthread_mutex_t lock; /* of the queue, and of the counts of memory */
+    pthread_mutex_t cache_lock; /* of the file of pipelines */
     burn_vk_features features; /* those that are on */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     VkDeviceSize allocation_max; /* bytes of one allocation */
     VkDeviceSize allocated, allocated_most;
     bool is_shared; /* the host reaches the device's memory: map instead of copy */
+    VkPipelineCache cache; /* what burn_vk_cache read and keeps; VK_NULL_HANDLE: none */
+    char *cache_path;
+    size_t cache_bytes; /* as in the file */
     Courier courier;
 };
 
@@ -134,6 +144,7 @@ const char *burn_vk_last_error(const burn_vk *vk)
 
 #include "vulkan/device.h"
 #include "vulkan/memory.h"
+#include "vulkan/cache.h"
 #include "vulkan/session.h"
 #include "vulkan/workspace.h"
 #include "vulkan/time.h"

@@ -316,6 +316,7 @@ static burn_vk *device_new(void)
     }
     pthread_mutex_init(&vk->lock, NULL);
     pthread_mutex_init(&vk->courier.lock, NULL);
+    pthread_mutex_init(&vk->cache_lock, NULL);
     return vk;
 }
 
@@ -338,6 +339,11 @@ int burn_vk_open(burn_vk **out, const char *device)
         rc = device_read(vk);
     if (rc == BURN_OK)
         rc = device_create(vk);
+    const char *cache = getenv("BURN_VK_CACHE");
+    if (rc == BURN_OK && cache != NULL && cache[0] != '\0') {
+        rc = burn_vk_cache(vk, cache);
+        error.vk = NULL;
+    }
     if (rc == BURN_OK)
         *out = vk;
     else
@@ -401,17 +407,21 @@ void burn_vk_memory(burn_vk *vk, uint64_t *now, uint64_t *most)
 }
 
 static void courier_close(burn_vk *vk);
+static void cache_close(burn_vk *vk);
 
 void burn_vk_close(burn_vk *vk)
 {
     if (vk == NULL)
         return;
-    if (vk->device != VK_NULL_HANDLE)
+    if (vk->device != VK_NULL_HANDLE) {
+        cache_close(vk);
         courier_close(vk);
+    }
     if (!vk->is_borrowed && vk->device != VK_NULL_HANDLE)
         vkDestroyDevice(vk->device, NULL);
     if (!vk->is_borrowed && vk->instance != VK_NULL_HANDLE)
         vkDestroyInstance(vk->instance, NULL);
+    pthread_mutex_destroy(&vk->cache_lock);
     pthread_mutex_destroy(&vk->courier.lock);
     pthread_mutex_destroy(&vk->lock);
     free(vk);
@@ -490,8 +500,13 @@ static int clock_submit(burn_vk *vk, Clock *clock, VkCommandBuffer commands, con
     return vk_result(vk, result, "vkQueueSubmit");
 }
 
-/* Until all that was submitted has ended. */
-static int clock_wait(burn_vk *vk, const Clock *clock)
+static bool clock_runs(const Clock *clock)
+{
+    return clock->seen < clock->tick;
+}
+
+/* Until all that was submitted has ended; on a lost device it has. After other errors it may still run. */
+static int clock_wait(burn_vk *vk, Clock *clock)
 {
     VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -499,5 +514,19 @@ static int clock_wait(burn_vk *vk, const Clock *clock)
         .pSemaphores = &clock->timeline,
         .pValues = &clock->tick,
     };
-    return vk_result(vk, vkWaitSemaphores(vk->device, &info, UINT64_MAX), "vkWaitSemaphores");
+    VkResult result = clock_runs(clock) ? vkWaitSemaphores(vk->device, &info, UINT64_MAX) : VK_SUCCESS;
+    if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST)
+        clock->seen = clock->tick;
+    return vk_result(vk, result, "vkWaitSemaphores");
+}
+
+/* The same with no way to fail: before what it uses is freed. */
+static void clock_settle(burn_vk *vk, Clock *clock)
+{
+    if (clock_runs(clock) && clock_wait(vk, clock) != BURN_OK && clock_runs(clock)) {
+        burn_vk_enter(vk);
+        (void)vkDeviceWaitIdle(vk->device); /* what fails again here, and is not lost, is the driver's fault */
+        burn_vk_leave(vk);
+        clock->seen = clock->tick;
+    }
 }

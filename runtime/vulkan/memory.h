@@ -172,10 +172,11 @@ static int commands_create(burn_vk *vk, VkCommandPool *pool, VkCommandBuffer *ou
 static void courier_close(burn_vk *vk)
 {
     Courier *c = &vk->courier;
+    clock_settle(vk, &c->clock);
     vkDestroySemaphore(vk->device, c->clock.timeline, NULL);
     vkDestroyCommandPool(vk->device, c->pool, NULL); /* its command buffer goes with it */
     block_destroy(vk, &c->staging);
-    c->clock = (Clock){ VK_NULL_HANDLE, 0 };
+    c->clock = (Clock){ VK_NULL_HANDLE, 0, 0 };
     c->pool = VK_NULL_HANDLE;
 }
 
@@ -214,7 +215,10 @@ static int courier_carry(burn_vk *vk, VkBuffer buffer, size_t offset, size_t byt
     rc = vk_result(vk, vkEndCommandBuffer(c->commands), "vkEndCommandBuffer");
     if (rc == BURN_OK)
         rc = clock_submit(vk, &c->clock, c->commands, NULL, 0, NULL, 0);
-    return rc == BURN_OK ? clock_wait(vk, &c->clock) : rc;
+    if (rc == BURN_OK)
+        rc = clock_wait(vk, &c->clock);
+    clock_settle(vk, &c->clock);
+    return rc;
 }
 
 /* Copies to or from `block`: by the host where it reaches it (and reads it at speed), else in pieces. */

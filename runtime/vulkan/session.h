@@ -137,7 +137,7 @@ static int session_create_pipeline(burn_vk_session *s, size_t k)
         .layout = s->layout,
     };
     rc = vk_result(
-        vk, vkCreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &s->pipelines[k]), kernel->name);
+        vk, vkCreateComputePipelines(vk->device, vk->cache, 1, &info, NULL, &s->pipelines[k]), kernel->name);
     vkDestroyShaderModule(vk->device, module, NULL);
     return rc;
 }
@@ -170,6 +170,8 @@ int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weight
         rc = session_create_layout(s);
     for (size_t k = 0; rc == BURN_OK && k < program->kernel_count; k++)
         rc = session_create_pipeline(s, k);
+    if (rc == BURN_OK)
+        cache_keep(vk);
     if (rc == BURN_OK)
         *out = s;
     else

@@ -52,6 +52,7 @@ static int time_both(burn_vk_workspace *w, double *run_ms, double *kernel_ms)
     }
     for (uint32_t k = 0; rc == BURN_OK && k < count; k++)
         kernel_ms[k] = tick * (double)(ticks[k + 1] - ticks[k]);
+    clock_settle(vk, &w->clock);
     vkDestroyQueryPool(vk->device, times, NULL);
     free(ticks);
     return rc;

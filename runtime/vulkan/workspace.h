@@ -21,7 +21,7 @@ struct burn_vk_workspace {
     VkCommandBuffer commands; /* one run */
     Clock clock;
     Bound *inputs, *outputs;
-    bool is_recorded, is_running;
+    bool is_recorded;
 };
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -133,8 +133,7 @@ void burn_vk_workspace_free(burn_vk_workspace *w)
     if (w == NULL)
         return;
     burn_vk *vk = w->session->vk;
-    if (w->is_running)
-        (void)clock_wait(vk, &w->clock); /* of a lost device nothing runs either */
+    clock_settle(vk, &w->clock);
     vkDestroySemaphore(vk->device, w->clock.timeline, NULL);
     vkDestroyCommandPool(vk->device, w->pool, NULL); /* its command buffer goes with it */
     vkDestroyDescriptorPool(vk->device, w->descriptors, NULL);
@@ -160,7 +159,7 @@ static int workspace_bind(burn_vk_workspace *w, bool output, int i, burn_vk_buff
     const burn_vk_program *p = w->session->program;
     const burn_vk *vk = w->session->vk;
     const char *side = output ? "output" : "input";
-    if (w->is_running)
+    if (clock_runs(&w->clock))
         return vk_fail(vk, BURN_EINVAL, "burn_vk_bind: a run is under way");
     if (i < 0 || i >= (output ? p->output_count : p->input_count))
         return vk_fail(vk, BURN_EINVAL, "burn_vk_bind: there is no %s %d", side, i);
@@ -356,7 +355,7 @@ int burn_vk_submit_between(burn_vk_workspace *w, const burn_tensor *inputs, cons
     if (w == NULL)
         return BURN_EINVAL;
     burn_vk *vk = w->session->vk;
-    if (w->is_running)
+    if (clock_runs(&w->clock))
         return vk_fail(vk, BURN_EINVAL, "burn_vk_submit: the run before has not been waited for");
     if (wait_count < 0 || signal_count < 0 || (wait_count > 0 && waits == NULL) ||
         (signal_count > 0 && signals == NULL))
@@ -374,9 +373,7 @@ int burn_vk_submit_between(burn_vk_workspace *w, const burn_tensor *inputs, cons
     if (rc != BURN_OK)
         return rc;
     inputs_copy(w, inputs);
-    rc = clock_submit(vk, &w->clock, w->commands, waits, wait_count, signals, signal_count);
-    w->is_running = rc == BURN_OK;
-    return rc;
+    return clock_submit(vk, &w->clock, w->commands, waits, wait_count, signals, signal_count);
 }
 
 int burn_vk_submit(burn_vk_workspace *w, const burn_tensor *inputs, const burn_tensor *outputs)
@@ -388,9 +385,8 @@ int burn_vk_wait(burn_vk_workspace *w)
 {
     if (w == NULL)
         return BURN_EINVAL;
-    if (!w->is_running)
+    if (!clock_runs(&w->clock))
         return BURN_OK;
-    w->is_running = false;
     const int rc = clock_wait(w->session->vk, &w->clock);
     if (rc == BURN_OK)
         outputs_copy(w);
@@ -401,18 +397,18 @@ int burn_vk_poll(burn_vk_workspace *w)
 {
     if (w == NULL)
         return BURN_EINVAL;
-    if (!w->is_running)
+    if (!clock_runs(&w->clock))
         return 1;
     burn_vk *vk = w->session->vk;
     uint64_t tick = 0;
-    int rc = vk_result(
-        vk, vkGetSemaphoreCounterValue(vk->device, w->clock.timeline, &tick), "vkGetSemaphoreCounterValue");
-    if (rc == BURN_OK && tick < w->clock.tick)
+    VkResult result = vkGetSemaphoreCounterValue(vk->device, w->clock.timeline, &tick);
+    if (result == VK_SUCCESS && tick < w->clock.tick)
         return 0;
-    w->is_running = false;
-    if (rc == BURN_OK)
+    if (result == VK_SUCCESS)
         outputs_copy(w);
-    return rc == BURN_OK ? 1 : rc;
+    if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST)
+        w->clock.seen = w->clock.tick;
+    return result == VK_SUCCESS ? 1 : vk_result(vk, result, "vkGetSemaphoreCounterValue");
 }
 
 /* The session's own workspace; the caller holds its lock. */
@@ -431,6 +427,8 @@ int burn_vk_run(burn_vk_session *s, const burn_tensor *inputs, const burn_tensor
         rc = burn_vk_submit(s->own, inputs, outputs);
     if (rc == BURN_OK)
         rc = burn_vk_wait(s->own);
+    if (rc != BURN_OK && s->own != NULL)
+        clock_settle(s->vk, &s->own->clock);
     pthread_mutex_unlock(&s->lock);
     return rc;
 }

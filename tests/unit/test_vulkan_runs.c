@@ -8,9 +8,11 @@
 
 #include "vulkan.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/vulkan.h"
@@ -397,6 +399,79 @@ static void test_features(void **state)
     burn_vk_close(maker);
 }
 
+/* --- compiled pipelines ------------------------------------------------------------------------------------------ */
+
+/* The one file of a folder; its size, or -1. */
+static long only_file(const char *folder, char *path, size_t room)
+{
+    long bytes = -1;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        struct stat of;
+        if (e->d_name[0] == '.')
+            continue;
+        assert_int_equal(bytes, -1);
+        snprintf(path, room, "%s/%s", folder, e->d_name);
+        assert_int_equal(stat(path, &of), 0);
+        bytes = of.st_size;
+    }
+    closedir(d);
+    return bytes;
+}
+
+static void load_once(const char *folder)
+{
+    burn_vk *vk = open_or_skip();
+    burn_vk_session *session;
+    float x[N], s[N] = { 0 }, y[N];
+    expect_ok(vk, burn_vk_cache(vk, folder));
+    expect_ok(vk, burn_vk_load(vk, &step, NULL, &session));
+    fill(x, 1);
+    expect_ok(vk, burn_vk_run(session, (burn_tensor[]){ at(x, BYTES), at(s, BYTES) },
+        (burn_tensor[]){ at(y, BYTES), none }));
+    expect_all(y, 2, 2);
+    burn_vk_session_free(session);
+    burn_vk_close(vk);
+}
+
+/* It is written once; cut short, changed in any place, or unwritable, it is as if there were none. */
+static void test_cache(void **state)
+{
+    (void)state;
+    burn_vk *vk = open_or_skip();
+    char folder[] = "/tmp/burn-cache-XXXXXX", path[512] = "";
+    assert_non_null(mkdtemp(folder));
+    load_once(folder);
+    const long bytes = only_file(folder, path, sizeof path);
+    assert_true(bytes > 0 && strstr(path, "/burn-") && strstr(path, ".vkcache"));
+    struct stat before, after;
+    assert_int_equal(stat(path, &before), 0);
+    load_once(folder);
+    assert_int_equal(stat(path, &after), 0);
+    assert_true(before.st_ino == after.st_ino); /* nothing was new */
+    const long places[] = { 0, 9, 20, 40, bytes - 1 };
+    for (size_t i = 0; i < COUNT(places); i++) {
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        fseek(file, places[i], SEEK_SET);
+        const int was = getc(file);
+        fseek(file, places[i], SEEK_SET);
+        putc(was ^ 0x55, file);
+        fclose(file);
+        load_once(folder); /* and mends it */
+        assert_int_equal(only_file(folder, path, sizeof path), bytes);
+    }
+    assert_int_equal(truncate(path, bytes / 2), 0);
+    load_once(folder);
+    assert_int_equal(only_file(folder, path, sizeof path), bytes);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(burn_vk_cache(vk, folder), BURN_EIO);
+    assert_int_equal(burn_vk_cache(NULL, folder), BURN_EINVAL);
+    burn_vk_close(vk);
+}
+
 /* --- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void test_bindings_refused(void **state)
@@ -502,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_own),
         cmocka_unit_test(test_features),
+        cmocka_unit_test(test_cache),
         cmocka_unit_test(test_bindings_refused),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_validation),
