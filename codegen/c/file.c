@@ -223,6 +223,7 @@ const Backend backend_c = {
     .source = true,
     .descriptor = DESCRIPTOR_MODEL,
     .has_template = cpu_has_template,
+    .packs_weights = true,
     .channels_last = true,
     .channels_first = cpu_on_planes,
     .byte_products = true,

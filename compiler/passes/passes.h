@@ -55,6 +55,6 @@ bool pass_point_conv(Graph *g);
 bool pass_split_matmul(Graph *g, const Options *o);     // o: whose back end says into how many
 bool pass_hoist_scale(Graph *g);
 bool pass_merge_matmul(Graph *g);
-bool pass_share_weights(Graph *g);
+bool pass_share_weights(Graph *g, const Options *o);    // o: whose back end packs weights
 bool pass_nest_concat(Graph *g);
 #endif

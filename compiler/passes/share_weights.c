@@ -7,8 +7,8 @@
 //   after    %10: f32[768,50257] = Transpose(%1)         a view
 //            %9: f32[1,50257] = MatMul(%8, %10)
 //
-// Only for one row: its product reads the matrix once, in either order. For more rows weights are packed in an order
-// of their own anyway.
+// Where templates have weights packed in an order of their own, only for one row, whose product reads the matrix once,
+// in either order; where they read weights as they lie, for any number.
 #include "passes.h"
 
 enum { LARGE = 1 << 20 };                       // bytes worth the comparison
@@ -34,10 +34,11 @@ static bool has_one_row(const Value *x) {
     return true;
 }
 
-bool pass_share_weights(Graph *g) {
+bool pass_share_weights(Graph *g, const Options *o) {
     bool changed = false;
     for (Node *n = g->first; n; n = n->next) {
-        if (n->op != OP_MatMul || !is_table(n->in[1]) || !has_one_row(n->in[0])) continue;
+        if (n->op != OP_MatMul || !is_table(n->in[1])) continue;
+        if (o->machine.backend->packs_weights && !has_one_row(n->in[0])) continue;
         for (Node *other = g->first; other; other = other->next) {
             if (other->op != OP_Gather || !is_table(other->in[0]) || !is_transpose(other->in[0], n->in[1])) continue;
             g->cursor = n;

@@ -42,6 +42,7 @@ typedef struct Backend {
     // Is this product or convolution a kernel of its own, from a template that reads operands at any strides? NULL:
     // none is.
     bool (*has_template)(const struct Node *n, const struct Options *o);
+    bool packs_weights;                                 // of many rows' products, in an order of their templates' own
     bool channels_last;                                 // of convolutions: its vectors run over channels
     // has it a kernel for this convolution with the channels first all the same? NULL where channels_last is false
     bool (*channels_first)(const struct Node *conv);

@@ -51,8 +51,9 @@ def nest(flat, shape):
     step = len(flat) // shape[0]
     return [nest(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
 
-def write(name, nodes, x, out, weights):
+def write(name, nodes, x, out, weights, turned=()):
     made = [tensor(w, FLOAT, nest(wave(math.prod(s), 0.7 + 0.1 * i), s)) for i, (w, s) in enumerate(weights.items())]
+    made += turned
     root = pathlib.Path(name)
     root.mkdir()
     of_nodes = graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)
@@ -70,6 +71,11 @@ for name, m, k, n in (("product_odd", 33, 50, 71), ("product_sliced", 1010, 20, 
 write("product_turned", [node("Gemm", ["x", "w"], ["y"], transA=1, transB=1)], [48, 36], [36, 30], {"w": [30, 48]})
 write("product_gram", [node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])],
       [3, 37, 64], [3, 37, 37], {})
+# a table of rows that a product reads turned: stored once
+table = nest(wave(700 * 400, 0.7), [700, 400])
+write("tied", [node("Cast", ["x"], ["i"], to=INT64), node("Gather", ["t", "i"], ["e"]),
+               node("MatMul", ["e", "u"], ["y"])], [5], [5, 700], {"t": [700, 400]},
+      [tensor("u", FLOAT, [list(row) for row in zip(*table)])])
 # tiles of 4 x 7, two sums in one kernel, padding
 nodes = [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"])]
 write("conv", nodes + [node("Add", ["h", "s"], ["y"])],
@@ -86,7 +92,7 @@ write("largest", [node("ArgMax", ["x"], ["i"], axis=1, keepdims=0), node("Cast",
 # more points than one row of workgroups takes
 write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
 END
-for model in gemm product_* conv gemv softmax norm total largest rows; do
+for model in gemm product_* tied conv gemv softmax norm total largest rows; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
     python3 - $model <<'END'
@@ -107,6 +113,9 @@ status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
 says '^shared vec4 a_block'
 status 0 "shares of a product" "$burncc" product_long/model.onnx --target vulkan --dump plan
 says 'gemm k0_matmul_h \[16 250 64\]'
+status 0 "a table that is read turned" "$burncc" tied/model.onnx --target vulkan -o tied.c
+grep -q 'weights: the 1120064 bytes' tied.h
+result $? "is stored once"
 status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c
