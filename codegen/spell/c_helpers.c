@@ -68,14 +68,16 @@
     FN(T, "burn_" N "_from_" S, FT " x",                                                                               \
        FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    y = y > " LAST " ? " LAST " : y;\n"       \
        "    return x >= " END " ? " MAX " : (" T ")y;")
-// Where floats hold both ends exactly, by way of int32_t, a conversion that vectors have.
-#define C_FROM_SHORT(T, N, FT, S, Z, LOW, MAX)                                                                         \
-    FN(T, "burn_" N "_from_" S, FT " x",                                                                               \
-        FT " y = x != x ? " Z " : x;\n    y = y < " LOW " ? " LOW " : y;\n    return (" T ")(int32_t)(y > " MAX        \
-           " ? " MAX " : y);")
+// Where floats hold both ends exactly, by way of int32_t, a conversion that vectors have. Of f32 by masks: from
+// conditions gcc makes branches where the result is used as a number again, and then no vectors.
 #define C_FROM_SMALL(T, N, LOW, MAX)                                                                                   \
-    C_FROM_SHORT(T, N, "float", "f32", "0.0f", LOW ".0f", MAX ".0f"),                                                  \
-        C_FROM_SHORT(T, N, "double", "f64", "0.0", LOW ".0", MAX ".0")
+    FN(T, "burn_" N "_from_f32", "float x",                                                                            \
+        "float y = burn_select_f32(x > " LOW ".0f, x, " LOW ".0f);\n"                                                  \
+        "    y = burn_select_f32(y < " MAX ".0f, y, " MAX ".0f);\n"                                                    \
+        "    return (" T ")((int32_t)y & -(int32_t)(x == x));"),                                                       \
+    FN(T, "burn_" N "_from_f64", "double x",                                                                           \
+        "double y = x != x ? 0.0 : x;\n    y = y < " LOW ".0 ? " LOW ".0 : y;\n"                                       \
+        "    return (" T ")(int32_t)(y > " MAX ".0 ? " MAX ".0 : y);")
 
 // The small floats. Bits from the top: sign, exponent, mantissa. A code becomes an f32 with its bits in place and the
 // exponent put right by an exact product; back, the significand is rounded to nearest even in integers.
