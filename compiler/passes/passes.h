@@ -49,7 +49,7 @@ bool pass_inline_if(Graph *g);
 bool pass_fold_conv(Graph *g);
 bool pass_io(Graph *g, const Options *o);               // o: which type inputs and outputs become
 bool pass_quantize(Graph *g, const Options *o);         // o: whether bytes are signed, and stay so
-bool pass_requantize(Graph *g);
+bool pass_requantize(Graph *g, const Options *o);       // o: whether integers are what the machine is good at
 bool pass_layout(Graph *g, const Options *o);           // o: whose back end takes some as they are
 bool pass_point_conv(Graph *g);
 bool pass_split_matmul(Graph *g, const Options *o);     // o: whose back end says into how many

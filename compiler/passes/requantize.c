@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tensors of bytes stay integers. Contract: inference on a target in fixed point; constant scales and zero points.
+// Tensors of bytes stay bytes. Contract: inference; constant scales and zero points.
+//
+// Everywhere, as it changes no bit: bytes that become floats and the same bytes again never were floats, and what moves
+// elements or is monotone (views, slices, concatenation, max, clamps) is done behind the quantisation, on bytes.
+//
+// On a target in fixed point what lies between is computed in integers too:
 //
 //   before   %3: f32 = Mul(Cast(%acc), %scale)           %acc: i32, from a product of bytes
 //            %4: f32 = Div(Add(%3, %bias), 0.0118)       and the same for any sum of such terms
@@ -11,8 +16,7 @@
 // halves upwards, once, at the end. Of bytes alone everything fits 32 bits with s up to 22; a 32-bit sum is multiplied
 // by m = round(k 2^32) in 64 bits, of which the upper word is the result. The error of the factors is below 2^-8 of a
 // step wherever the result is not cut off. Factors of few bits meet the middle of two steps often: there halves go to
-// the even one. Sums of windows and along axes are sums of the integers; what is monotone
-// (max, clamps) or moves elements is done behind the quantisation, on bytes; any other function of one byte is a table
+// the even one. Sums of windows and along axes are sums of the integers; any other function of one byte is a table
 // (byte_table.c).
 #include "requantize.h"
 
@@ -284,7 +288,7 @@ static Value *limited(Graph *g, Node *n, const Steps *s, int look) {
     double c = 0;
     if (n->op != OP_Relu && !const_splat(requantize_known(n->in[1]), &c)) return NULL;
     Value *q = quantised(g, n->in[0], s, look);
-    double at = rint(c / s->scale) + (double)s->zero;
+    double at = (double)rintf((float)c / (float)s->scale) + (double)s->zero;
     if (!q) return NULL;
     if (n->op == OP_Min ? at >= (double)highest(s->d) : at <= (double)lowest(s->d)) return q;
     at = fmin(fmax(at, (double)lowest(s->d)), (double)highest(s->d));
@@ -308,7 +312,9 @@ static Value *of_integers(Graph *g, Value *v, const Steps *s, int look) {
     for (int i = 0; i < a.n; i++)
         if (!a.at[i].scale || !isfinite(largest(a.at[i].scale))) return NULL;
     if (!a.offset || !isfinite(largest(a.offset))) return NULL;
-    Value *same = whole_steps(g, &a, s), *small = same ? same : of_bytes(g, &a, s);
+    Value *same = whole_steps(g, &a, s);
+    if (same || s->exactly) return same;
+    Value *small = of_bytes(g, &a, s);
     Value *shifted = small ? small : of_shift(g, &a, s);
     return shifted ? shifted : of_sums(g, &a, s);
 }
@@ -330,14 +336,14 @@ static Value *quantised(Graph *g, Value *v, const Steps *s, int look) {
     case OP_WindowMax: case OP_ReduceMax: return moved(g, n, s, look - 1);
     default: break;
     }
-    if (n->op == OP_Softmax) return softmax(g, n, s, look - 1);
+    if (n->op == OP_Softmax && !s->exactly) return softmax(g, n, s, look - 1);
     Value *sum = of_integers(g, v, s, look);
-    return sum ? sum : table_of_byte(g, v, s);
+    return sum || s->exactly ? sum : table_of_byte(g, v, s);
 }
 
 // Cast(Round(v / scale) + zero)
-static Value *rewritten(Graph *g, Node *n) {
-    Steps s = { .scale = 1, .d = n->out[0]->type.dtype };
+static Value *rewritten(Graph *g, Node *n, bool exactly) {
+    Steps s = { .scale = 1, .d = n->out[0]->type.dtype, .exactly = exactly };
     double zero = 0, by;
     if (n->op != OP_Cast || !is_byte(s.d) || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
@@ -357,22 +363,22 @@ static Value *rewritten(Graph *g, Node *n) {
     return q && type_equal(&q->type, &n->out[0]->type) ? q : NULL;
 }
 
-static void requantize_graph(Rewrite *r, Graph *g) {
+static void requantize_graph(Rewrite *r, Graph *g, bool exactly) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) requantize_graph(r, n->bodies[i]);
+        for (int i = 0; i < n->n_bodies; i++) requantize_graph(r, n->bodies[i], exactly);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = rewritten(g, n);
+        Value *v = rewritten(g, n, exactly);
         if (v && v != n->out[0]) rewrite_set(r, n->out[0], v);
     }
     g->cursor = NULL;
     rewrite_outputs(r, g);
 }
 
-bool pass_requantize(Graph *g) {
+bool pass_requantize(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
-    requantize_graph(&r, g);
+    requantize_graph(&r, g, !o->machine.fixed_point);
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }
