@@ -77,6 +77,8 @@ void c_training(CFile *g, const Training *t);             // training.c: the gen
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
 void c_train_release(CFile *g, const Training *t);        // their memory, when they have been written
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program
+// compound.c: the same code with all bodies in braces
+void c_compound(Text *out, const char *code);
 // targets.c: a file for several targets. `head` and `before` stand once at its head, `code` (prelude, kernels, run
 // functions) once for each.
 void c_targets(CFile *g, Text *out, const char *header, const Text *head, const Text *before, const Text *code);

@@ -105,7 +105,7 @@ static void print_tensor_checks(Text *out, const Tensors *t, const char *check, 
         text_printf(out,
             "    for (int i = 0; i < %d; i++) {\n"
             "        const int bad = %s ? %s(&%s[i], &%s[i], %d) : -1; /* BURN_EINVAL */\n"
-            "        if (bad) return bad;\n    }\n",
+            "        if (bad != 0) return bad;\n    }\n",
             t->n, side, check, t->infos, side, output);
 }
 

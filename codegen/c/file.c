@@ -105,6 +105,12 @@ static void print_head(const CFile *g, Text *out, const char *header) {
             { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) } });
 }
 
+// Plain C is what checkers of firmware read.
+static void print_code(const CFile *g, Text *out, const char *text) {
+    if (g->options->machine.vectors) text_append(out, text, strlen(text));
+    else c_compound(out, text);
+}
+
 static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     Text head, before, code, end;
     text_init(&head, g->arena);
@@ -125,9 +131,10 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
         return;
     }
     const char *const texts[] = { head.at, before.at, code.at, g->ends.at };
-    text_append(c, head.at, head.n);
+    print_code(g, c, head.at);
     c_names_apart(g, COUNT(texts), texts, c, &end);
-    for (size_t i = 1; i < COUNT(texts); i++) text_append(c, texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0);
+    for (size_t i = 1; i < COUNT(texts); i++)
+        if (texts[i]) print_code(g, c, texts[i]);
     text_append(c, end.at ? end.at : "", end.n);
 }
 

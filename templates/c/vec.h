@@ -306,7 +306,7 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
                                 const float *b,
                                 ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
 {
-    const ptrdiff_t width = vectors * BURN_VF_LANES;
+    const ptrdiff_t width = (ptrdiff_t)vectors * BURN_VF_LANES;
     for (ptrdiff_t k = 0; k < depth; k++)
         memcpy(keep + k * width, b + k * bk, (size_t)width * sizeof *keep);
     burn_tile(rows, vectors, depth, a, am, ak, keep, width, c, cm, add, ahead);
