@@ -241,9 +241,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
     if (c->bit == INSPECT && all->profile && !all->html) return usage_error("inspect: --profile goes with --html");
     if (all->html && (all->dot || all->json)) return usage_error("--html, --dot or --json, not two of them");
-    if (all->profile && (all->runner || b->descriptor != DESCRIPTOR_MODEL))
-        return usage_error(
-            "--profile times programs in C on this machine, without --runner and --target %s", o->target);
+    if (all->profile && (all->runner || b->descriptor == DESCRIPTOR_NONE))
+        return usage_error("--profile times programs on this machine, without --runner and --target %s", o->target);
     if (c->bit & BUILDS && b->descriptor == DESCRIPTOR_NONE)
         return usage_error("what is written for --target %s does not run", o->target);
     const char *lacks = o->train && !b->training ? "train" :

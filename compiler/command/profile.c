@@ -121,11 +121,11 @@ static const char *nodes_text(Arena *a, const Kernel *k) {
     return t.n ? t.at : "";
 }
 
-static void number_kernels(Arena *a, const Plan *p, KernelTime *at) {
+void profile_number(Arena *a, const Plan *p, KernelTime *at) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         at[k->number] = (KernelTime){ .kernel = k, .nodes = nodes_text(a, k) };
-        for (int j = 0; j < kernel_bodies(k); j++) number_kernels(a, k->region.bodies[j], at);
+        for (int j = 0; j < kernel_bodies(k); j++) profile_number(a, k->region.bodies[j], at);
     }
 }
 
@@ -133,7 +133,7 @@ static Profile *digest(Arena *a, const Collector *c) {
     Profile *p = NEW(a, Profile);
     p->n = c->kernels;
     p->at = NEW_ARRAY(a, KernelTime, p->n + 1);
-    number_kernels(a, c->plan, p->at);
+    profile_number(a, c->plan, p->at);
     for (int i = 0; i < p->n; i++) {
         p->at[i].ms = median(a, c, i);
         p->at[i].busy_ms = median(a, c, c->kernels + i);
@@ -207,6 +207,22 @@ static const Built *built_for(
     return b;
 }
 
+static const Profile *take_gpu(Arena *a, CommandOptions *c, BuildCache *built, const Graph *signature, Inputs *in) {
+    Inputs bound;
+    Timing timing = { 0 };
+    Profile *p = NULL;
+    *built = (BuildCache){ .arena = a };
+    const Built *b = built_for(c, built, &c->compile, signature, in, &bound);
+    if (!b) return NULL;
+    const char *why = sandbox_time(a, b, &bound, c->seconds * PLAIN_SHARE, c->timeout, &timing);
+    if (!why) why = profile_gpu(a, b, &bound, c, &p);
+    if (why) diag_error(NULL, "the model's code failed: %s", why);
+    if (!p) return NULL;
+    p->plain = timing;
+    p->program = c->compile.name;
+    return p;
+}
+
 const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked) {
     BuildCache plain = { .arena = a };
     Inputs in, bound;
@@ -215,6 +231,7 @@ const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked) {
     const char *why = NULL;
     const Graph *signature = inputs_read(a, c, false, &in);
     if (!signature) return NULL;
+    if (c->compile.machine.backend->descriptor == DESCRIPTOR_VULKAN) return take_gpu(a, c, marked, signature, &in);
     const Built *b = built_for(c, &plain, &c->compile, signature, &in, &bound);
     if (b) why = sandbox_time(a, b, &bound, c->seconds * PLAIN_SHARE, c->timeout, &timing);
     build_cache_free(&plain);

@@ -22,14 +22,20 @@ typedef struct ProfileTrack { int64_t n, lost; burncc_span *span; } ProfileTrack
 typedef struct Profile {
     const char *program;
     Timing plain, marked;                               // a run without and with marks
+    double device_ms;                                   // of a run on a GPU's clock; 0: there is none, but marks
     double ms;                                          // of all kernels
     int n; KernelTime *at;                              // by Kernel.number
     int n_tracks; ProfileTrack *tracks;                 // of the fastest run
     Limits limits;
 } Profile;
-// Builds the model twice, as it is and with marks, and times both. marked: keeps the second, at whose plan the profile
+// Builds the model twice, as it is and with marks, and times both; for a GPU, whose clock is without cost, once.
+// marked: keeps the second, at whose plan the profile
 // points; NULL with diagnostics
 const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked);
+// profile.c: the kernels of a plan by number, with no times yet
+void profile_number(Arena *a, const Plan *p, KernelTime *at);
+// profile_gpu.c: of what is built for Vulkan, with the device's limits; NULL, or what went wrong
+const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out);
 // What runs of marked code leave (Options.profile): memory that a child shares; NULL: there is none
 typedef struct Collector Collector;
 Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library);

@@ -107,9 +107,31 @@ def training(burncc, folder):
     tap.check("every kernel has an event", len({(e["pid"], e["name"]) for e in events}) == len(ROW.findall(text)))
 
 
+def gpu(burncc, folder):
+    """On the device's clock, where there is a device."""
+    path, options = folder / "gpu.json", ("--target", "vulkan")
+    run = subprocess.run([burncc, "bench", DIGITS, "--profile", "--seconds", "0.05", "-q", "-o", str(path), *options],
+                         capture_output=True, text=True)
+    if run.returncode and re.search("no Vulkan device|built without", run.stderr):
+        print("# no Vulkan device: kernels on a GPU are not timed")
+        return
+    rows, last = ROW.findall(run.stdout), run.stdout.splitlines()[-1:]
+    tap.check("a GPU's kernels, a row each", [row[0] for row in rows] == kernels(burncc, DIGITS, *options), run.stderr)
+    figures = dict(re.findall(r"(\w+)=(\S+)", " ".join(last)))
+    tap.check("their times, the device's and its limits", abs(sum(float(r[2]) for r in rows) - float(
+        figures["kernels_ms"])) < 1e-3 and float(figures["device_ms"]) > 0 and float(figures["peak_gflops"]) > 0.1
+        and float(figures["memory_gbs"]) > 0.1, figures)
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+    tap.check("and a trace, one after the other", [e["name"] for e in events] == [r[0] for r in rows]
+              and nested(events), events)
+    data = json.loads(bench(burncc, DIGITS, "--json", *options))
+    tap.check("the same as JSON", [k["kernel"] for k in data["kernels"]] == [r[0] for r in rows]
+              and data["device_ms"] > 0)
+
+
 def mistakes(burncc, folder):
     for words, says in ([DIGITS, "-o", "x.json"], "--output goes with --profile"), (
-            [DIGITS, "--profile", "--target", "vulkan"], "vulkan"), (
+            [DIGITS, "--profile", "--target", "plan"], "plan"), (
             [DIGITS, "--profile", "--runner", "env"], "--runner"):
         run = subprocess.run([burncc, "bench", *words], capture_output=True, text=True)
         tap.check(f"{' '.join(words[1:])}: status 2", run.returncode == 2 and says in run.stderr, run.stderr)
@@ -125,6 +147,7 @@ def main():
         parallel(burncc, pathlib.Path(folder))
         control(burncc, pathlib.Path(folder))
         training(burncc, pathlib.Path(folder))
+        gpu(burncc, pathlib.Path(folder))
         mistakes(burncc, pathlib.Path(folder))
     return tap.end()
 
