@@ -34,12 +34,32 @@ static Value *settled(Value *v) {                       // the constant that v i
 static bool is_byte(const Value *v) { return v->type.dtype == DT_U8 || v->type.dtype == DT_I8; }
 static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
 
+// Constants of few bits, or of bytes near their zero point: less it, as i8.
+static void centre_constant(Bytes *b) {
+    Tensor *q = b->q->data, *zero = b->zero ? b->zero->data : NULL;
+    Graph *g = b->q->graph;
+    if (!q || (b->zero && !zero) || (q->type.dtype == DT_I8 && !zero)) return;
+    Value *wide = b_cast(g, graph_const(g, q, NULL), DT_I32);
+    Value *all = settled(b->zero ? b_binary(g, OP_Sub, wide, b->zero) : wide);
+    if (!all->data || !type_same_shape(&all->type, &q->type)) return;
+    for (int64_t i = 0, n = type_count(&q->type); i < n; i++) {
+        int64_t v = tensor_get_i(all->data, i);
+        if (v < INT8_MIN || v > INT8_MAX) return;
+    }
+    *b = (Bytes){ settled(b_cast(g, all, DT_I8)), NULL, b->scale };
+}
+
+static bool has_few_bits(const Value *v) {
+    return v->data && dtype_is_int(v->type.dtype) && dtype_bits(v->type.dtype) < 8;
+}
+
 // q - zero, or q + more - zero: bytes of the other sign (io.c).
 static bool read_centred(Value *v, Bytes *b) {
     Value *less = made_by(v, OP_Sub) ? v->def->in[0] : v, *cast = made_by(less, OP_Add) ? less->def->in[0] : less;
     *b = (Bytes){ 0 };
-    if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32 || !is_byte(cast->def->in[0])) return false;
+    if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32) return false;
     b->q = cast->def->in[0];
+    if (!is_byte(b->q) && !has_few_bits(b->q)) return false;
     if (less != v) b->zero = settled(v->def->in[1]);
     double zero, more;
     if (cast != less) {
@@ -48,7 +68,8 @@ static bool read_centred(Value *v, Bytes *b) {
         b->zero = b->zero ? settled(b_binary(v->graph, OP_Add, b->zero, by)) : by;
     }
     if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
-    return type_equal(&v->type, &cast->type);
+    centre_constant(b);
+    return is_byte(b->q) && type_equal(&v->type, &cast->type);
 }
 
 static Value *swapped(Graph *g, Value *v, const int *perm) { return v && v->type.rank ? b_transpose(g, v, perm) : v; }
