@@ -436,6 +436,11 @@ static inline __attribute__((unused)) void burn_return(int *once) {
 // of feature maps [batch, channels, ...]: [batch, channels, channels], divided by channels * places
 #define gram_matrix(x) burn->call_gram(BURN_AT("gram_matrix"), x)
 
+// ---------------------------------------------------------------- derivatives
+// of y's sum by x: a part of the graph as all else, so that a force is neg(gradient(energy, positions)), and a penalty
+// on it trains
+#define gradient(y, x) burn->call_gradient(BURN_AT("gradient"), y, x)
+
 // ---------------------------------------------------------------- products
 #define outer(x, y) BURN_MAP("mul", unsqueeze(x, -1), y)
 #define matmul(x, y) burn->call_matmul(BURN_AT("matmul"), x, y)

@@ -168,6 +168,7 @@ normalize(x, 2, 4) | there is no axis 4
 cdist(x, row, 2) | wants rows of floats, not f32\[2,3,8,8\] and f32\[5\]
 median(x, 4).values | there is no axis 4
 geglu(x, 1) | axis 1 of f32\[2,3,8,8\] has no halves
+gradient(sum(x), ids) | only floats have gradients, not f32\[\] by i64\[4\]
 take(x, row) | the indices are f32\[5\], not integers
 index_fill(x, 1, x, 0) | the indices are a list, not
 nms(x, row, 0.5).values | wants boxes \[n, 4\] and scores \[n\]

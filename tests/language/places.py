@@ -234,6 +234,25 @@ def alignments():
     return c
 
 
+def slopes():
+    c = Case("slopes")
+    x, y = c.drawn("x", 3, 4), c.drawn("y", 3, 4)
+    w = c.parameter("w", 4, 4)
+    c.line('Tensor w = parameter("w", (4, 4)), a = tanh(matmul(x, w)), b = mul(x, x);')
+    a = np.tanh(x @ w)
+    once = ((1 - a**2) * y) @ w.T
+    for text, want in (
+            ("gradient(mul(a, y), x)", once),
+            ("gradient(sum(mul(a, y), 1), x)", once),
+            ("gradient(sum(mul(a, y)), a)", y),
+            ("gradient(gradient(mul(a, y), x), x)", ((-2 * a * (1 - a**2)) * y * w.sum(0)) @ w.T),
+            ("gradient(mul(b, b), b)", 2 * x**2),
+            ("gradient(x, y)", np.zeros((3, 4))),
+            ("neg(gradient(sum(pow(x, 4)), x))", -4 * x**3)):
+        c.gives(text, want)
+    return c
+
+
 def transformers():
     c = Case("transformers")
     x, memory = c.drawn("x", 2, 5, 8, t=1), c.drawn("memory", 2, 3, 8)
@@ -264,4 +283,4 @@ def transformers():
     return c
 
 
-ALL = [scattered, patches, losses, alignments, transformers]
+ALL = [scattered, patches, losses, alignments, slopes, transformers]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Products, what is computed of matrices, lengths and distances.
+// Products, what is computed of matrices, lengths and distances, and derivatives.
 //
 // In: tensors, axes that may count from the end. Out: one value, built by build/.
 #include "import/describe/describe.h"
@@ -152,4 +152,17 @@ burn_value *language_cross(const burn_place *at, burn_value *x, burn_value *y, i
         made[e] = B_MAP(g, "a * d - b * c", "a b c d", part[0][p], part[0][q], part[1][p], part[1][q]);
     }
     return b_concat(g, i, 3, made);
+}
+
+// ---------------------------------------------------------------- derivatives
+
+burn_value *language_gradient(const burn_place *at, burn_value *y, burn_value *x) {
+    Graph *g = here(at, NULL);
+    if (!x || !y) return NULL;
+    if (!dtype_is_float(x->type.dtype) || !dtype_is_float(y->type.dtype))
+        return graph_fail(g, "only floats have gradients, not %s by %s", shown(g, y), shown(g, x));
+    int64_t axes[MAX_RANK];
+    for (int i = 0; i < y->type.rank; i++) axes[i] = i;
+    Value *in[2] = { y->type.rank ? b_reduce(g, OP_ReduceSum, y, y->type.rank, axes, false) : y, x };
+    return in[0] ? b_finish(graph_node(g, OP_Gradient, 2, in, 1)) : NULL;
 }
