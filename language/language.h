@@ -152,7 +152,7 @@ struct burn_loss {
     int full;                               // NO; YES: gaussian_nll_loss, poisson_nll_loss with their constant terms
     int log_input, log_target;              // poisson_nll_loss: YES; kl_div: NO
     int swap;                               // of triplet_margin_loss: NO
-    int64_t blank;                          // of ctc_loss: 0
+    int64_t blank;                          // of ctc_loss, rnnt_loss: 0
     int zero_infinity;                      // of ctc_loss: NO
     int end;
 };

@@ -432,7 +432,10 @@ static inline __attribute__((unused)) void burn_return(int *once) {
 #define triplet_margin_loss(x, y, ...) BURN_LOSS3("triplet_margin_loss", x, y, __VA_ARGS__, )
 // log-probabilities [time, batch, classes], targets [batch, length], how many of both count: [batch]
 #define ctc_loss(x, target, times, lengths, ...) \
-    burn->call_ctc(BURN_AT("ctc_loss"), x, target, times, lengths, &(struct burn_loss){ __VA_ARGS__ })
+    burn->call_sequence_loss(BURN_AT("ctc_loss"), x, target, times, lengths, &(struct burn_loss){ __VA_ARGS__ })
+// the transducer's: scores [batch, time, length + 1, classes]
+#define rnnt_loss(x, target, times, lengths, ...) \
+    burn->call_sequence_loss(BURN_AT("rnnt_loss"), x, target, times, lengths, &(struct burn_loss){ __VA_ARGS__ })
 // of feature maps [batch, channels, ...]: [batch, channels, channels], divided by channels * places
 #define gram_matrix(x) burn->call_gram(BURN_AT("gram_matrix"), x)
 

@@ -19,12 +19,12 @@ const char loss_names[] = ""
 #define LOSS(op, name, ...) " " #name
 #include "losses.def"
 #undef LOSS
-    ;
+    " ctc rnnt";
 
 const LossRow *loss_find(const char *name) {
     for (size_t i = 0; i < COUNT(losses); i++)
         if (!strcmp(losses[i].name, name)) return &losses[i];
-    return NULL;
+    return sequence_loss_find(name);
 }
 
 const LossRow *loss_of(Op op) {
@@ -195,9 +195,11 @@ static bool fits(Graph *g, const LossRow *row, Value *const *in, const LossOptio
 
 Value *b_loss(Graph *g, const LossRow *row, Value *const *in, const LossOptions *o) {
     Formula f = { .g = g, .axis = o->axis };
-    int n = loss_operands(row) + (row->targets != TARGETS_NONE);
+    const bool sequences = row->targets == TARGETS_SEQUENCES;
+    int n = loss_operands(row) + (sequences ? 3 : row->targets != TARGETS_NONE);
     for (int i = 0; i < n; i++)
         if (!in[i]) return NULL;
+    if (sequences) return b_sequence_loss(g, row, in, o);
     if (!fits(g, row, in, o) || !let_operands(&f, row, in, o) || !formula_run(&f, row->formula)) return NULL;
     return reduced(&f, row, in, o);
 }

@@ -5,7 +5,7 @@
 #include "build/build.h"
 
 typedef enum LossTargets {
-    TARGETS_VALUES, TARGETS_DISTRIBUTIONS, TARGETS_CLASSES, TARGETS_ROWS, TARGETS_NONE
+    TARGETS_VALUES, TARGETS_DISTRIBUTIONS, TARGETS_CLASSES, TARGETS_ROWS, TARGETS_SEQUENCES, TARGETS_NONE
 } LossTargets;
 // operands, options: lists for row_word
 typedef struct LossRow {
@@ -33,4 +33,9 @@ int loss_operands(const LossRow *row);                  // how many tensors a mo
 Type loss_target_type(const LossRow *row, const Type *x, int axis);
 // in: the operands, then the targets, if it has any; NULL with a diagnostic. Operands may broadcast.
 Value *b_loss(Graph *g, const LossRow *row, Value *const *in, const LossOptions *o);
+double loss_number(const LossRow *row, const LossOptions *o, const char *name);         // an option, given or usual
+
+// sequence_loss.c; targets: [batch, length], and how many of the steps and of the targets count, [batch]
+const LossRow *sequence_loss_find(const char *name);    // its operation is OP_NONE
+Value *b_sequence_loss(Graph *g, const LossRow *row, Value *const *in, const LossOptions *o);
 #endif

@@ -7,6 +7,8 @@
 // targets are: the variances of gaussian_nll may come out of a network or be known.
 #include "loss.h"
 
+#include "ops/common.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -162,7 +164,9 @@ static bool has_classes(const LossTerm *t) {
 static bool find_axis(LossTerm *t, const Type *x) {
     int64_t axis = t->has_axis ? t->axis : -1;
     t->axis = axis < 0 ? axis + x->rank : axis;
-    if (!t->row || t->row->targets == TARGETS_VALUES || (t->axis >= 0 && t->axis < x->rank)) return true;
+    if (!t->row || t->row->targets == TARGETS_VALUES || t->row->targets == TARGETS_SEQUENCES
+        || (t->axis >= 0 && t->axis < x->rank))
+        return true;
     diag_error_as(EXIT_USAGE, NULL, "--class-axis %lld: the output has %d axes", (long long)axis, x->rank);
     return false;
 }
@@ -189,6 +193,12 @@ bool losses_read(LossTerms *terms, const Graph *model, const Options *o) {
         const Type *x = &model->outputs.at[t.outputs[0]]->type;
         if (t.row && (!dtype_is_float(x->dtype) || (x->rank < 1 && t.row->targets != TARGETS_VALUES))) {
             diag_error(NULL, "--loss %s wants float outputs [..., classes], \"%s\" is %s", t.row->name,
+                model->output_names.at[t.outputs[0]], type_text(model->arena, model, x));
+            return false;
+        }
+        if (t.row && t.row->targets == TARGETS_SEQUENCES && x->rank != (strcmp(t.row->name, "ctc") ? 4 : 3)) {
+            diag_error(NULL, "--loss %s wants an output %s, \"%s\" is %s", t.row->name,
+                strcmp(t.row->name, "ctc") ? "[batch, time, length + 1, classes]" : "[time, batch, classes]",
                 model->output_names.at[t.outputs[0]], type_text(model->arena, model, x));
             return false;
         }
@@ -224,6 +234,35 @@ static void limit_classes(Graph *g, const LossTerm *t, Value *target, Dim classe
     target->range = r;
 }
 
+// How many of a row's steps count, or of its targets: none up to all.
+static void limit_count(Graph *g, Value *count, Dim most) {
+    if (!dim_is_const(most)) return;
+    struct Allowed *r = NEW(g->arena, struct Allowed);
+    *r = (struct Allowed){ .lo = 0, .hi = most };
+    count->range = r;
+}
+
+// The targets and the numbers of what counts of both sides, as sequence_loss.c wants them. ctc's targets are as long as
+// length= says, else as the predictions.
+static void sequence_targets(const LossTerms *terms, LossTerm *t, Graph *g, const Type *x) {
+    LossOptions o = { .reduction = NULL };
+    for (int i = 0; i < t->given.n; i++)
+        VEC_PUSH(g->arena, o.given, ((LossOption){ t->given.at[i].name, NULL, t->given.at[i].number }));
+    const bool pairs = x->rank == 4, first = pairs || loss_number(t->row, &o, "batch_first") > 0;
+    const Dim steps = x->dim[first ? 1 : 0], batch = x->dim[first ? 0 : 1];
+    const int64_t said = pairs ? 0 : (int64_t)loss_number(t->row, &o, "length");
+    const Dim length = pairs ? dim_offset(g, x->dim[2], -1) : said > 0 ? said : steps;
+    Value *target = add_target(terms, t, g, "target", type_make(DT_I64, 2, (Dim[]){ batch, length }));
+    Value *times = add_target(terms, t, g, "steps", type_make(DT_I64, 1, &batch));
+    Value *lengths = add_target(terms, t, g, "lengths", type_make(DT_I64, 1, &batch));
+    limit_classes(g, t, target, x->dim[x->rank - 1]);
+    limit_count(g, times, steps);
+    limit_count(g, lengths, length);
+    t->targets[t->n_targets++] = target;
+    t->targets[t->n_targets++] = times;
+    t->targets[t->n_targets++] = lengths;
+}
+
 bool losses_targets(LossTerms *terms, Graph *g) {
     for (int i = 0; i < terms->n; i++) {
         LossTerm *t = &terms->at[i];
@@ -231,6 +270,10 @@ bool losses_targets(LossTerms *terms, Graph *g) {
         if (!t->row) continue;
         Type x = g->outputs.at[t->outputs[0]]->type;
         x.dtype = dtype_wide(x.dtype);
+        if (t->row->targets == TARGETS_SEQUENCES) {
+            sequence_targets(terms, t, g, &x);
+            continue;
+        }
         const char *list = t->row->operands, *name;
         double none;
         for (int k = 0; row_word(g->arena, &list, &name, &none); k++)
@@ -277,6 +320,10 @@ Value *losses_sum(const LossTerms *terms, Graph *g) {
 static const char *targets_doc(const LossTerm *t, const Graph *g) {
     Arena *a = g->arena;
     const Value *target = t->n_targets ? t->targets[t->n_targets - 1] : NULL;
+    if (t->row->targets == TARGETS_SEQUENCES)
+        return arena_printf(a, "; %s: %s numbers of classes, of which the first %s count; %s: how many steps of the "
+            "output count", t->targets[0]->name, type_text(a, g, &t->targets[0]->type), target->name,
+            t->targets[1]->name);
     if (t->row->targets != TARGETS_CLASSES) {
         const char *what = t->row->targets == TARGETS_DISTRIBUTIONS ? "probabilities of the classes" :
             t->row->targets == TARGETS_ROWS                         ? "1 or -1 for each row" :

@@ -215,6 +215,18 @@ def aligned(logs, target, blank=0):
     return -np.log(total) if total else np.inf
 
 
+def transduced(logs, target, steps, length, blank=0):
+    """Minus the logarithm of the sum over all ways to the last blank, in probabilities."""
+    a = np.zeros((steps, length + 1))
+    a[0, 0] = 1
+    for t, u in np.ndindex(steps, length + 1):
+        if t:
+            a[t, u] += a[t - 1, u] * np.exp(logs[t - 1, u, blank])
+        if u:
+            a[t, u] += a[t, u - 1] * np.exp(logs[t, u - 1, target[u - 1]])
+    return -np.log(a[-1, -1]) - logs[steps - 1, length, blank]
+
+
 def alignments():
     c = Case("alignments")
     x = c.drawn("x", 5, 4, 3)
@@ -231,6 +243,12 @@ def alignments():
             ('targets, times, mul(lengths, 0), .reduction = "none"', none),
             ('zeros(I64, 4, 1), times, ones(I64, 4), .blank = 2, .reduction = "sum"', sum(ends))):
         c.gives(f"ctc_loss(log_softmax(x, 2), {text})", want)
+    pairs = c.drawn("pairs", 2, 3, 3, 3)
+    labels, seen, few = c.given("labels", np.array([[1, 2], [2, 1]])), c.given("seen", np.array([3, 2])), c.given(
+        "few", np.array([2, 1]))
+    each = np.array([transduced(np.log(softmax(pairs[i], 2)), labels[i], *n) for i, n in enumerate(((3, 2), (2, 1)))])
+    c.gives('rnnt_loss(pairs, labels, seen, few, .reduction = "none")', each)
+    c.gives("rnnt_loss(pairs, labels, seen, few)", each.mean())
     return c
 
 

@@ -195,6 +195,65 @@ def or_else(n, ignored):
     return lambda r: next(drawn) if r.random() < 0.5 else r.randrange(n)
 
 
+def alignments(logs, steps, target):
+    """CTC's alignments of the target with so many steps: lists of classes with blanks (0)."""
+    for path in itertools.product(range(len(logs[0])), repeat=steps):
+        if [k for k, _ in itertools.groupby(path) if k] == target:
+            yield sum(logs[i][k] for i, k in enumerate(path))
+
+
+def log_sum(values):
+    values = list(values)
+    return math.log(sum(map(math.exp, values))) if values else -math.inf
+
+
+def ctc(shape, length, batch_first=False, logits=False, reduce=mean):
+    batch, steps = shape[:2] if batch_first else shape[1::-1]
+
+    def of(x, target, times, lengths):
+        each = []
+        for b in range(batch):
+            at = [(b * steps + t if batch_first else t * batch + b) * shape[2] for t in range(steps)]
+            logs = [x[i:i + shape[2]] for i in at]
+            logs = [log_softmax(row) for row in logs] if logits else logs
+            want = list(target[b * length:b * length + lengths[b]])
+            loss = -log_sum(alignments(logs, times[b], want))
+            each.append(loss / max(1, lengths[b]) if reduce is mean else loss)
+        return reduce(each)
+    return of
+
+
+def rnnt(shape, logits=True, reduce=mean):
+    batch, steps, states, n = shape
+
+    def of(x, target, times, lengths):
+        each = []
+        for b in range(batch):
+            def log(t, u, k):
+                at = ((b * steps + t) * states + u) * n
+                row = x[at:at + n]
+                return (log_softmax(row) if logits else row)[k]
+            t1, u1 = times[b], lengths[b]
+            # a path: where among the steps the classes come
+            paths = []
+            for ups in itertools.combinations_with_replacement(range(t1), u1):
+                s, u = 0, 0
+                for t in range(t1):
+                    while u < u1 and ups[u] == t:
+                        s += log(t, u, target[b * (states - 1) + u])
+                        u += 1
+                    s += log(t, u, 0)
+                paths.append(s)
+            each.append(-log_sum(paths))
+        return reduce(each)
+    return of
+
+
+def listed(*values):
+    drawn = itertools.cycle(values)
+    return lambda r: next(drawn)
+
+
 FLAT, IMAGE, ROWS, WEIGHT = [4, 5], [2, 3, 4, 2], [6, 7], [0.5, 2.0, 1.25, 0.75, 3.0]
 WEIGHTS = "weight=[0.5, 2, 1.25 0.75,3]"
 PLACES = [2, 4, 2]
@@ -278,6 +337,19 @@ CASES = [
          triplet(7, 2, 3, 1e-6, True, sum)),
     case("triplet_margin, of what is given", "triplet_margin", [ROWS], N, [(N, ROWS), (N, ROWS)], triplet(7)),
     case("gram_matrix", "gram_matrix", [IMAGE], N, [(N, IMAGE)], gram(IMAGE)),
+    case("ctc", "ctc(length=2)", [[4, 3, 4]], negative,
+         [(listed(1, 2, 3, 3, 2, 0), [3, 2]), (listed(4, 3, 2), [3]), (listed(2, 2, 1), [3])], ctc([4, 3, 4], 2)),
+    case("ctc, of logits, batch first", "ctc(length=2, logits=1, batch_first=1, reduction=sum)", [[2, 5, 3]], N,
+         [(listed(1, 1, 2, 0), [2, 2]), (listed(5, 4), [2]), (listed(2, 0), [2])],
+         ctc([2, 5, 3], 2, True, True, sum)),
+    case("ctc, nothing is said of the length", "ctc(logits=1)", [[3, 2, 3]], N,
+         [(listed(1, 2, 0, 2, 0, 0), [2, 3]), (listed(3, 3), [2]), (listed(2, 1), [2])],
+         ctc([3, 2, 3], 3, logits=True)),
+    case("rnnt", "rnnt", [[3, 4, 3, 3]], N,
+         [(listed(1, 2, 2, 2, 1, 1), [3, 2]), (listed(4, 3, 1), [3]), (listed(2, 1, 2), [3])], rnnt([3, 4, 3, 3])),
+    case("rnnt, of logarithms", "rnnt(logits=0, reduction=sum)", [[2, 3, 3, 4]], negative,
+         [(listed(3, 2, 1, 1), [2, 2]), (listed(3, 2), [2]), (listed(2, 0), [2])],
+         rnnt([2, 3, 3, 4], False, sum)),
     case("several outputs", ["--loss", "y0=cross_entropy*0.25", "--loss", "y1=mse(reduction=sum)*2"], [FLAT, ROWS], N,
          [(klass(5), [4]), (N, ROWS)],
          lambda x, y, t, u: 0.25 * classes(FLAT)(x, t) + 2 * sum((a - b) ** 2 for a, b in zip(y, u))),
@@ -301,6 +373,9 @@ REFUSED = [
     ("output:y0", "expected a single number, got f32[4,5]"),
     ("y0,y0=mse", "takes fewer outputs"),
     ("cross_entropy(class_axis=2)", "has 2 axes"),
+    ("ctc", "wants an output [time, batch, classes], \"y0\" is f32[4,5]"),
+    ("rnnt", "wants an output [batch, time, length + 1, classes], \"y0\" is f32[4,5]"),
+    ("ctc(weight=[1,2])", "no option is called 'weight'"),
 ]
 
 

@@ -61,6 +61,17 @@ static bool classes_fit(Graph *g, const LossRow *row, const Value *x, const Valu
     return p == 1 || p == 2 || graph_fail(g, "p is %g; it can be 1 or 2", p) != NULL;
 }
 
+burn_value *language_sequence_loss(const burn_place *at, burn_value *x, burn_value *target, burn_value *times,
+    burn_value *lengths, const struct burn_loss *o) {
+    Graph *g = here(at, NULL);
+    const LossRow *row = loss_find(!strcmp(at->call, "ctc_loss") ? "ctc" : "rnnt");
+    LossOptions all = { .reduction = o->reduction };
+    VEC_PUSH(g->arena, all.given, ((LossOption){ "blank", NULL, (double)o->blank }));
+    VEC_PUSH(g->arena, all.given, ((LossOption){ "zero_infinity", NULL, o->zero_infinity == 1 }));
+    Value *in[4] = { x, target, times, lengths };
+    return b_loss(g, row, in, &all);
+}
+
 burn_value *language_loss(const burn_place *at, burn_value *x, burn_value *target, const struct burn_loss *o) {
     Graph *g = here(at, NULL);
     bool logits, cross = !strcmp(at->call, "cross_entropy");
