@@ -251,6 +251,30 @@ static Value *of_shift(Graph *g, const Affine *a, const Steps *s) {
         (int)lowest(s->d), (int)highest(s->d)), biased ? "x y" : "x", biased ? 2 : 1, in);
 }
 
+// (i64(x) z + 2^31) >> 32 by products of 16 bits, for z >= 0. Nothing leaves 32 bits: with x = a 2^16 + b and
+// z = h 2^16 + l, x z 2^-16 is a h 2^16 + (a l + (b l >> 16)) + b h, but for what is cut off below; 2^31 is 2^15 there.
+static const char *by_half_words(Graph *g, const char *x) {
+    Arena *a = g->arena;
+    const char *low = arena_printf(a, "((%s) & 65535)", x), *high = arena_printf(a, "((%s) >> 16)", x);
+    const char *u = arena_printf(a, "(%s * (z & 65535) + i32(u32(%s) * u32(z & 65535) >> u32(16)))", high, low);
+    const char *v = arena_printf(a, "(%s * (z >> 16))", low);
+    return arena_printf(a, "%s * (z >> 16) + (%s >> 16) + (%s >> 16) + ((%s & 65535) + (%s & 65535) + 32768 >> 16)",
+        high, u, v, u, v);
+}
+
+// One sum with its addend in its own units, where a product of 64 bits is a call.
+static Value *of_short_products(Graph *g, const Affine *a, const Steps *s) {
+    double least = 0, k = 0, none;
+    Value *bias = bias_of(g, a), *scale = a->at[0].scale;
+    for (int64_t i = 0; bias && i < type_count(&scale->type); i++)
+        if ((k = tensor_get_f(scale->data, i)) < least) least = k;
+    if (!bias || least < 0 || !(largest(scale) < 0.5)) return NULL;
+    Value *in[] = { b_cast(g, a->at[0].q, DT_I32), bias, rounded(g, scale, 0x1p32, DT_I32) };
+    const char *sum = const_splat(bias, &none) && none == 0 ? "x" : "x + y";
+    return b_map(g, arena_printf(g->arena, "%s(min(max(%s + %d, %d), %d))", dtype_name(s->d), by_half_words(g, sum),
+        (int)s->zero, (int)lowest(s->d), (int)highest(s->d)), "x y z", 3, in);
+}
+
 // With sums of 32 bits: 64.
 static Value *of_sums(Graph *g, const Affine *a, const Steps *s) {
     double most = 0;
@@ -315,8 +339,9 @@ static Value *of_integers(Graph *g, Value *v, const Steps *s, int look) {
     Value *same = whole_steps(g, &a, s);
     if (same || s->exactly) return same;
     Value *small = of_bytes(g, &a, s);
-    Value *shifted = small ? small : of_shift(g, &a, s);
-    return shifted ? shifted : of_sums(g, &a, s);
+    Value *sum = small ? small : of_shift(g, &a, s);
+    if (!sum && s->short_product) sum = of_short_products(g, &a, s);
+    return sum ? sum : of_sums(g, &a, s);
 }
 
 static Value *softmax(Graph *g, Node *n, const Steps *s, int look) {
@@ -342,8 +367,9 @@ static Value *quantised(Graph *g, Value *v, const Steps *s, int look) {
 }
 
 // Cast(Round(v / scale) + zero)
-static Value *rewritten(Graph *g, Node *n, bool exactly) {
-    Steps s = { .scale = 1, .d = n->out[0]->type.dtype, .exactly = exactly };
+static Value *rewritten(Graph *g, Node *n, const Target *machine) {
+    Steps s = { .scale = 1, .d = n->out[0]->type.dtype, .exactly = !machine->fixed_point,
+        .short_product = machine->short_product };
     double zero = 0, by;
     if (n->op != OP_Cast || !is_byte(s.d) || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
@@ -363,13 +389,13 @@ static Value *rewritten(Graph *g, Node *n, bool exactly) {
     return q && type_equal(&q->type, &n->out[0]->type) ? q : NULL;
 }
 
-static void requantize_graph(Rewrite *r, Graph *g, bool exactly) {
+static void requantize_graph(Rewrite *r, Graph *g, const Target *machine) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) requantize_graph(r, n->bodies[i], exactly);
+        for (int i = 0; i < n->n_bodies; i++) requantize_graph(r, n->bodies[i], machine);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = rewritten(g, n, exactly);
+        Value *v = rewritten(g, n, machine);
         if (v && v != n->out[0]) rewrite_set(r, n->out[0], v);
     }
     g->cursor = NULL;
@@ -378,7 +404,7 @@ static void requantize_graph(Rewrite *r, Graph *g, bool exactly) {
 
 bool pass_requantize(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
-    requantize_graph(&r, g, !o->machine.fixed_point);
+    requantize_graph(&r, g, &o->machine);
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }

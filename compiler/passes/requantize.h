@@ -5,8 +5,8 @@
 #include "passes.h"
 
 // What a value is rounded to: round(v / scale) + zero, cut to d, a type of bytes. Exactly: only by what gives the bits
-// that floats would give.
-typedef struct Steps { double scale; int64_t zero; DType d; bool exactly; } Steps;
+// that floats would give. short_product: as Target has it.
+typedef struct Steps { double scale; int64_t zero; DType d; bool exactly, short_product; } Steps;
 
 static inline bool is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
 static inline int64_t lowest(DType d) { return d == DT_I8 ? INT8_MIN : 0; }
