@@ -307,6 +307,17 @@ static Value *rule_reduce(Graph *g, Node *n) {
     return b_reshape(g, n->in[0], to->rank, to->dim);
 }
 
+// the extreme of all elements, however they lie -> that of what they were before
+static Value *rule_extreme(Graph *g, Node *n) {
+    Value *x = n->in[0], *same = rule_reduce(g, n);
+    const Type *to = &n->out[0]->type;
+    int64_t axes[MAX_RANK];
+    for (Node *m = x->def; m && (m->op == OP_Reshape || m->op == OP_Transpose); m = x->def) x = m->in[0];
+    if (same || x == n->in[0] || !type_is_static(&x->type) || type_count(to) != 1) return same;
+    for (int i = 0; i < x->type.rank; i++) axes[i] = i;
+    return b_reshape(g, b_reduce(g, n->op, x, x->type.rank, axes, false), to->rank, to->dim);
+}
+
 // a window of one element, at every place -> the operand
 static Value *rule_window(Graph *g, Node *n) {
     (void)g;
@@ -356,8 +367,8 @@ static const Rule rules[] = {
     { OP_Concat, rule_concat },
     { OP_ReduceSum, rule_reduce },
     { OP_ReduceProd, rule_reduce },
-    { OP_ReduceMax, rule_reduce },
-    { OP_ReduceMin, rule_reduce },
+    { OP_ReduceMax, rule_extreme },
+    { OP_ReduceMin, rule_extreme },
     { OP_WindowSum, rule_window },
     { OP_WindowMax, rule_window },
 };
