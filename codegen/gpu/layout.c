@@ -11,7 +11,7 @@ static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_A
 Layout layout_make(Arena *a, const Plan *p, bool external) {
     const Graph *g = p->graph;
     Layout l = { p, NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
-        external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0 };
+        external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0, align_up(p->work_bytes) };
     for (int i = 0; i < g->inputs.n; i++) {
         l.input_at[i] = l.arena_bytes;
         l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));

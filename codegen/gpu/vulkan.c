@@ -171,8 +171,12 @@ static void print_program(VkFile *g, const Program *p, const Layout *l, const Di
 static void declare(VkFile *g, const Program *p, const Layout *l, const char *name) {
     const Graph *gr = p->plan->graph;
     Text *h = &g->h;
-    text_printf(
-        h, "/* %s\n * For burn_vk_load; tensors are dense and row-major.\n", p->doc ? p->doc : "One inference.");
+    text_printf(h,
+        "/* %s\n"
+        " * For burn_vk_load of burn.h. Any number of threads may run it at once, each in a workspace of its own.\n"
+        " * What they call returns 0 (BURN_OK) or a negative BURN_E... code. Tensors are the caller's, dense and\n"
+        " * row-major.\n",
+        p->doc ? p->doc : "One inference.");
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
@@ -182,6 +186,10 @@ static void declare(VkFile *g, const Program *p, const Layout *l, const char *na
             text_printf(h, ": %s\n", type_text(g->arena, gr, &v->type));
         }
     bundles_comment(h, gr, NULL, NULL);
+    text_printf(h,
+        " *   memory of the device, in bytes: %lld for weights, %lld for each workspace, %lld of them inputs and\n"
+        " *     outputs, which take as much again where the host does not reach them\n",
+        (long long)l->weights_bytes, (long long)l->arena_bytes, (long long)(l->arena_bytes - l->work_bytes));
     if (g->external) text_printf(h, " *   weights: the %lld bytes of %s.bin\n", (long long)l->weights_bytes, g->model);
     else if (l->weights_bytes) text_printf(h, " *   weights: %s_weights\n", name);
     text_printf(h, " */\nextern const burn_vk_program %s_program;\n", name);

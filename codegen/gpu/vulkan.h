@@ -10,7 +10,7 @@ typedef struct Layout {
     int64_t *input_at, *output_at;                      // bytes into the arena, by number
     // of the first weight in its buffer: what stands before it in a file
     int64_t weights_at;
-    int64_t arena_bytes, weights_bytes;
+    int64_t arena_bytes, weights_bytes, work_bytes;     // work: of the arena, before the inputs
 } Layout;
 
 typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers

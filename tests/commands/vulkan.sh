@@ -122,6 +122,11 @@ absent gemm.c model.c
 status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c
 status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c gemm.c \
     -o gemm.o
+echo '#include "runtime/vulkan.h"
+#include "gemm.h"
+int main() { return gemm_program.input_count - 1; }' >caller.cc
+status 0 "the headers in C++" ${CXX:-c++} -std=c++11 -Wall -Wextra -pedantic -Werror -I. -I"$here/../.." \
+    -fsyntax-only caller.cc
 cp gemm.c first.c
 "$burncc" gemm/model.onnx --target vulkan -o gemm.c
 cmp -s gemm.c first.c
