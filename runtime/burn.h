@@ -452,7 +452,8 @@ int burn_vk_submit(burn_vk_workspace *workspace, const burn_tensor *inputs, cons
 /* Has the run ended? 1: yes (or there was none), and its outputs are written; 0: not yet; negative: it failed. */
 int burn_vk_poll(burn_vk_workspace *workspace);
 
-/* Waits until it has; BURN_OK where there was none. After BURN_ENOMEM it may still be under way: wait again. */
+/* Waits until it has, awake for the first milliseconds where a card computes; BURN_OK where there was none. After
+ * BURN_ENOMEM it may still be under way: wait again. */
 int burn_vk_wait(burn_vk_workspace *workspace);
 
 /* From the next run on, input `input` is what lies in `from` at `offset` (bytes, a multiple of 4), or output `output`

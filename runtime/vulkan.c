@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -32,6 +33,7 @@ enum {
     STAGING_ALIGN = 64,             /* a cache line, so that memcpy starts well */
     PIECE = 16 << 20,               /* what is written and read beside runs travels in pieces of this size */
     SEMAPHORES_MAX = 8,             /* of the caller, on each side of a run */
+    SPIN_NS = 4000000,              /* what is over sooner is waited for awake: being woken costs 40 us and more */
 };
 
 /* A buffer with memory of its own. */
@@ -76,6 +78,7 @@ struct burn_vk {
     VkPhysicalDeviceMemoryProperties memory;
     VkDeviceSize allocation_max; /* bytes of one allocation */
     VkDeviceSize allocated, allocated_most;
+    bool spins; /* of a card of its own, which computes on while the host asks */
     bool is_shared; /* the host reaches the device's memory: map instead of copy */
     VkPipelineCache cache; /* what burn_vk_cache read and keeps; VK_NULL_HANDLE: none */
     char *cache_path;
