@@ -17,6 +17,7 @@
 #include "mode.h"
 #include "select.h"
 #include "step.h"
+#include "through.h"
 #include "uses.h"
 
 #include <regex.h>
@@ -321,6 +322,7 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
         note_shared(&all, model);
         note_still(scratch, model, o);
     }
+    if (ok) straight_through(model, t->jvp || t->input_gradients);
     ok = ok && promote_all(t, model, &all);
     arena_free(scratch);
     return ok;

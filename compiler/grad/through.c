@@ -9,7 +9,9 @@
 //   after    t = x, without a gradient                   y = (clamp(round(t / s) + z, lo, hi) - z) * s + m * (x - t)
 //            m = 1 where lo <= round(t / s) + z <= hi, else 0
 //
-// Scales and zero points are not trained.
+// Scales and zero points are not trained. Where nothing in front of a pair learns (--train-last, --freeze), it stays
+// what it is, and constants that do not learn are integers there: that part of the model computes on bytes, as in
+// inference.
 #include "grad/through.h"
 
 #include "build/build.h"
@@ -44,7 +46,6 @@ static Value *straight(Graph *g, Value *x, Quant by, DType d) {
     int64_t lo, hi;
     int_bounds(d, &lo, &hi);
     if (by.axis < 0) by.axis = 0;
-    by.scale->trainable = false;
     Value *s = b_spread(g, by.scale, x, by.axis, by.block), *t = stopped(g, x);
     Value *z = by.zero ? b_spread(g, b_cast(g, by.zero, DT_F32), x, by.axis, by.block) : b_scalar(g, DT_F32, 0);
     const char *q = "round(t / s) + z";
@@ -54,17 +55,48 @@ static Value *straight(Graph *g, Value *x, Quant by, DType d) {
     return b_map(g, text, "x t s z", 4, (Value *[]){ x, t, s, z });
 }
 
-void straight_through(Graph *g) {
+// y = DequantizeLinear(QuantizeLinear(x)), where both are by the same numbers
+typedef struct Pair { Value *x, *q; Quant by; } Pair;
+static bool pair_read(const Node *n, Pair *p) {
+    Quant back;
+    if (!quant_read_back(n, &p->q, &back) || !p->q->def || !quant_read(p->q->def, &p->x, &p->by)) return false;
+    return same_numbers(p->by.scale, back.scale) && p->by.axis == back.axis && p->by.block == back.block
+        && same_numbers(p->by.zero, back.zero);
+}
+
+void straight_scales(Graph *g) {
+    Pair p;
+    for (Node *n = g->first; n; n = n->next)
+        if (pair_read(n, &p)) p.by.scale->trainable = false;
+}
+
+// By value id: does a gradient go through it? Values in bodies may be anything.
+static bool *mark_learning(const Graph *g, Arena *scratch, bool inputs) {
+    bool *learns = NEW_ARRAY(scratch, bool, g->value_count + 1);
+    for (const Node *n = g->first; n; n = n->next) {
+        bool any = n->n_bodies > 0;
+        for (int i = 0; i < n->n_in; i++) {
+            const Value *v = n->in[i];
+            any = any || (v && (learns[v->id] || v->trainable || (v->is_input && inputs)));
+        }
+        for (int i = 0; i < n->n_out; i++) learns[n->out[i]->id] = any;
+    }
+    return learns;
+}
+
+void straight_through(Graph *g, bool inputs) {
+    Arena *scratch = arena_new();
+    const bool *learns = mark_learning(g, scratch, inputs);
     for (Node *n = g->first; n; n = n->next) {
-        Quant back, by;
-        Value *q, *x;
-        if (!quant_read_back(n, &q, &back) || !q->def || !quant_read(q->def, &x, &by)) continue;
-        if (!same_numbers(by.scale, back.scale) || by.axis != back.axis || by.block != back.block) continue;
-        if (!same_numbers(by.zero, back.zero)) continue;
+        Pair p;
+        if (!pair_read(n, &p)) continue;
         g->cursor = n;
         g->loc = n->loc;
-        Value *y = straight(g, x, by, q->type.dtype);
-        if (y) graph_replace(g, n->out[0], y);
+        if (learns[p.q->id]) {
+            Value *y = straight(g, p.x, p.by, p.q->type.dtype);
+            if (y) graph_replace(g, n->out[0], y);
+        } else if (p.x->data) graph_replace(g, p.q, graph_const(g, value_const(p.q), p.x->name));
     }
     g->cursor = NULL;
+    arena_free(scratch);
 }

@@ -4,5 +4,8 @@
 #define BURNCC_THROUGH_H
 #include "ir.h"
 
-void straight_through(Graph *g);                        // of a model, before it is differentiated
+// Of a model, before it is differentiated: once scales do not learn, and it is known what does; inputs: they are what
+// something is differentiated by, too.
+void straight_scales(Graph *g);
+void straight_through(Graph *g, bool inputs);
 #endif

@@ -159,7 +159,7 @@ Training *train_parameters(Graph *model, const Options *o) {
     if (!losses_read(&t->losses, model, o) || !optimizer_read(t, model->arena, o->optimizer)) return NULL;
     if (!groups_read(t, model->arena, o)) return NULL;
     if (o->schedule && !schedule_read(model->arena, o->schedule, &t->schedule)) return NULL;
-    straight_through(model);
+    straight_scales(model);
     return parameters_make(t, model, o) ? t : NULL;
 }
 

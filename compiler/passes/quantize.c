@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Products of quantised tensors become products of bytes. Contract: inference in C; integers stay exact.
+// Products of quantised tensors become products of bytes. Contract: in C; integers stay exact. What learns is read as
+// floats by now (grad/through.c).
 //
 //   before   %3: i32[m,k] = Sub(Cast(%x), %za)                   %x: u8[m,k], %w: i8[k,n]
 //            %4: i32[k,n] = Sub(Cast(%w), %zb)

@@ -165,6 +165,39 @@ says 'DequantizeLinear 13'
 status 0 'with the same result' "$burncc" evaluate digits-run/model.onnx images:digits
 says 'accuracy=1 '
 
+# ---------------------------------------------------------------- the last layer learns, of floats; before it, integers
+status 0 'a head of floats' "$burncc" quantize "$digits/digits.onnx" --data images:digits --keep '^fc' -o head.onnx
+status 0 'as it runs' "$burncc" head.onnx --target cortex-m4 -o runs.c --quiet
+status 0 'as it learns' "$burncc" head.onnx --target cortex-m4 --train --train-last 1 --optimizer sgd -o learns.c
+says '2 of [0-9]+ parameters learn \(7850 of'
+cat >learn.c <<'END_C'
+#include "learns.h"
+#include "runs.h"
+#include <math.h>
+static runs_workspace w;
+static learns_predict_workspace p;
+static learns_train_step_workspace t;
+static learns_params params;
+int main(void)
+{
+    static float image[784], a[10], b[10], first[1], loss[1];
+    const int64_t target[1] = {4};
+    for (int i = 0; i < 784; i++) image[i] = (float)(i * 7919 % 256) / 255;
+    learns_params_init(&params);
+    if (runs_run(&w, image, a) || learns_predict(&p, image, &params, b)) return 2;
+    for (int i = 0; i < 10; i++)
+        if (fabsf(a[i] - b[i]) > 1e-4f) return 4; /* the head's sums are in another order */
+    for (int k = 0; k < 10; k++)
+        if (learns_train_step(&t, image, &params, target, 0.02f, k ? loss : first)) return 3;
+    return !(loss[0] < first[0] / 4);
+}
+END_C
+flags='-std=c99 -O1 -Wall -Werror -ffp-contract=off'
+status 0 'compiles' ${CC:-cc} $flags -DBURN_NO_FILES learn.c learns.c runs.c -lm -o learn
+status 0 'the same as what runs; then it learns' ./learn
+! grep -q 'constant f32\[\(8,1,3,3\|16,8,3,3\)\]' learns.c && grep -q 'static const int8_t' learns.c
+result $? 'weights of the layers before it are bytes'
+
 # ---------------------------------------------------------------- ONNX Runtime's results for the same file
 if python3 -c 'import onnxruntime, onnx, numpy' 2>/dev/null; then
     for i in 3 8; do
