@@ -60,7 +60,7 @@ struct Options {
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     int64_t train_memory;                               // workspace of a training program; 0: what it takes
     DType io;                                           // --io: of inputs and outputs that it quantizes; 0: as they are
-    const char *precision;                              // bf16: of constant weights; NULL: as the model has them
+    const char *precision;                              // bf16, f16; NULL: as the model has it
     // --optimize size: the smallest code, and weights no larger than the model's
     bool small;
     // what a program's workspace, its code with constants, and its calls may take; 0: what they do

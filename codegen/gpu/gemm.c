@@ -7,19 +7,33 @@
 
 #include <string.h>
 
-enum { VECTOR = 16 };                                   // bytes of four floats
-
-// Element `index` of an operand's factor as text, and four from element 4 * `index` on; false: it begins at no
-// multiple of four.
-static bool operand_text(Printing *p, int which, const char **element, const char **four) {
-    const Kernel *k = p->kernel;
-    Value *v = k->operand[which];
-    const Dim more = k->operand_at[which];
+// An operand's element `i` as text.
+static const char *element_text(Printing *p, int which) {
+    Value *v = p->kernel->operand[which];
+    const Dim more = p->kernel->operand_at[which];
     const char *view, *at = glsl_locate(p, v, more ? arena_printf(p->arena, "%lld + (i)", (long long)more) : "(i)",
         false, &view);
-    *element = arena_printf(p->arena, "%s[%s]", view, at);
-    *four = arena_printf(p->arena, "%c_f32x4[%s / 4 + %lld + (i)]", view[0], glsl_origin(p, v), (long long)(more / 4));
-    return layout_region(p->layout, v).at % VECTOR == 0;
+    return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
+}
+
+// So many elements from a multiple of that on, which the operand's beginning is.
+static const char *vector_text(Printing *p, int which, Wide wide, int n) {
+    Value *v = p->kernel->operand[which];
+    return arena_printf(p->arena, "%s[%s / %d + %lld + (i)]", glsl_wide(p, v, wide), glsl_origin(p, v), n,
+        (long long)(p->kernel->operand_at[which] / n));
+}
+
+static const char *four_text(Printing *p, int which) {
+    const DType d = layout_element(p->layout, p->kernel->operand[which]);
+    return d == DT_F32 ? vector_text(p, which, WIDE_F32X4, 4) :
+                         arena_printf(p->arena, "burn_%sx4_to_f32(%s)", dtype_name(d),
+                             vector_text(p, which, WIDE_U16X4, 4));
+}
+
+// Does the operand begin at a multiple of n elements?
+static bool operand_aligned(const Printing *p, int which, int n) {
+    Value *v = p->kernel->operand[which];
+    return layout_region(p->layout, v).at % (n * (int64_t)dtype_size(layout_element(p->layout, v))) == 0;
 }
 
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
@@ -40,22 +54,18 @@ bool glsl_gemm(Printing *p, Shader *out) {
     const Kernel *k = p->kernel;
     Hole holes[MAX_HOLES];
     int n = 0;
-    const char *element[2], *four[2];
     Text body;
     text_init(&body, p->arena);
     for (int i = 0; i < k->holes.n; i++)
         holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
     for (int i = 0; i < 2; i++) {
-        const bool aligned = operand_text(p, i, &element[i], &four[i]);
         const char *wide = i ? "B_WIDE" : "A_WIDE";
-        if (aligned && template_hole_value(k, wide)) p->wide[layout_region(p->layout, k->operand[i]).is_weight] = true;
-        for (int j = 0; j < n && !aligned; j++)
+        const bool fours = template_hole_value(k, wide) && operand_aligned(p, i, 4);
+        for (int j = 0; j < n && !fours; j++)
             if (!strcmp(holes[j].name, wide)) holes[j].text = "0";
+        holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i) };
+        holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i) : "vec4(0.0)" };
     }
-    holes[n++] = (Hole){ "A_AT", "i", element[0] };
-    holes[n++] = (Hole){ "B_AT", "i", element[1] };
-    holes[n++] = (Hole){ "A4_AT", "i", four[0] };
-    holes[n++] = (Hole){ "B4_AT", "i", four[1] };
     holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     print_finish(p, &body);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);

@@ -41,20 +41,22 @@ static const char *view_name(Arena *a, bool is_weight, DType d) {
     return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d)));
 }
 
-static const char *load_text(Arena *a, DType d, const char *element) {
+const char *glsl_load_text(Arena *a, DType d, const char *element) {
     if (d == DT_BOOL) return arena_printf(a, "(uint(%s) != 0u)", element);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "burn_%s_to_f32(uint(%s))", dtype_name(d), element);
     return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
 }
 
-static const char *store_text(Arena *a, DType d, const char *value) {
+// A value of type `of` as an element of dtype d.
+static const char *store_text(Arena *a, DType of, DType d, const char *value) {
+    if (d == DT_F16 && of != d) return arena_printf(a, "uint16_t(burn_f32_to_near_f16(%s))", value);
     if (d == DT_BOOL) return arena_printf(a, "uint8_t(%s ? 1u : 0u)", value);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "uint16_t(burn_f32_to_%s(%s))", dtype_name(d), value);
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
 }
 
 static uint32_t first_element(const Layout *l, Value *v) {
-    const int64_t at = layout_region(l, v).at, size = (int64_t)dtype_size(v->type.dtype);
+    const int64_t at = layout_region(l, v).at, size = (int64_t)dtype_size(layout_element(l, v));
     if (at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)at);
     return (uint32_t)(at / size);
 }
@@ -77,7 +79,7 @@ const char *glsl_origin(const Printing *p, Value *v) {
 
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
-    DType d = v->type.dtype;
+    const DType d = layout_element(p->layout, v);
     const bool is_weight = layout_region(p->layout, v).is_weight;
     p->viewed[is_weight][d] = true;
     if (written) p->written[is_weight] = true;
@@ -85,38 +87,48 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
     return arena_printf(p->arena, "%s + %s", glsl_origin(p, v), index);
 }
 
+static const struct { const char *name, *type; } wide[] = {
+    [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }
+};
+
+const char *glsl_wide(Printing *p, Value *v, Wide w) {
+    const bool is_weight = layout_region(p->layout, v).is_weight;
+    p->wide[is_weight][w] = true;
+    return arena_printf(p->arena, "%c_%s", "aw"[is_weight], wide[w].name);
+}
+
 // ---------------------------------------------------------------- the dialect of the loop printer
 static const char *glsl_load(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     const char *view, *at = glsl_locate(p, v, index, false, &view);
-    return load_text(p->arena, v->type.dtype, arena_printf(p->arena, "%s[%s]", view, at));
+    return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
 }
 
 static const char *glsl_load_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
     Printing *p = ctx;
-    DType d = v->type.dtype;
+    const DType d = layout_element(p->layout, v);
     const char *view, *at = glsl_locate(p, v, index, false, &view);
     p->guarded[view[0] == 'w'][d] = true;
-    if (!otherwise) otherwise = spell_glsl.zero(d);
+    if (!otherwise) otherwise = spell_glsl.zero(v->type.dtype);
     return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
 }
 
 static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     Printing *p = ctx;
-    DType d = s->value->type.dtype;
+    const DType d = s->value->type.dtype, stored = layout_element(p->layout, s->value);
     const char *view, *where = glsl_locate(p, s->value, index, true, &view);
     const char *at = arena_printf(p->arena, "%s[%s]", view, where);
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
-        spell_step(&spell_glsl, &t, s->op, d, load_text(p->arena, d, at), value);
+        spell_step(&spell_glsl, &t, s->op, d, glsl_load_text(p->arena, stored, at), value);
         value = t.at;
     }
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
     if (strict)
-        text_printf(
-            out, "{ precise %s v = %s; %s = %s; }", spell_glsl.type(d), value, at, store_text(p->arena, d, "v"));
-    else text_printf(out, "%s = %s;", at, store_text(p->arena, d, value));
+        text_printf(out, "{ precise %s v = %s; %s = %s; }", spell_glsl.type(d), value, at,
+            store_text(p->arena, d, stored, "v"));
+    else text_printf(out, "%s = %s;", at, store_text(p->arena, d, stored, value));
 }
 
 // An element of the team's memory: LOCAL elements a slot, in the order of the threads.
@@ -185,7 +197,7 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
     int64_t most = l->arena_bytes > l->weights_bytes ? l->arena_bytes : l->weights_bytes;
     for (int i = 0; i < k->reads.n + k->writes.n; i++) {
         const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
-        if (most / (int64_t)dtype_size(v->type.dtype) <= INT32_MAX) continue;
+        if (most / (int64_t)dtype_size(layout_element(l, v)) <= INT32_MAX) continue;
         diag_error_as(EXIT_LIMIT, kernel_loc(k),
             "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
             (long long)most);
@@ -223,10 +235,10 @@ static void print_views(Printing *p, Text *out) {
                 p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
         }
     for (int b = 0; b < 2; b++)
-        if (p->wide[b])
-            text_printf(out,
-                "layout(set = 0, binding = %d, std430) readonly buffer View_%c_f32x4 { vec4 %c_f32x4[]; };\n", b,
-                "aw"[b], "aw"[b]);
+        for (int i = 0; i < WIDE_COUNT; i++)
+            if (p->wide[b][i])
+                text_printf(out, "layout(set = 0, binding = %d, std430) readonly buffer View_%c_%s { %s %c_%s[]; };\n",
+                    b, "aw"[b], wide[i].name, wide[i].type, "aw"[b], wide[i].name);
 }
 
 static void print_extensions(const Printing *p, Text *out, const char *shader) {
@@ -251,7 +263,7 @@ static void print_guarded(Printing *p, Text *out) {
                 "%s %c_%s_if(bool guard, int i, %s otherwise) {\n"
                 "    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
-                load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+                glsl_load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
         }
 }
 

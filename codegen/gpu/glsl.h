@@ -4,13 +4,16 @@
 #define BURNCC_CODEGEN_GLSL_H
 #include "vulkan.h"
 
+// views of several elements at a time
+typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_COUNT } Wide;
+
 typedef struct Printing {
     Arena *arena;
     const Options *options;
     const Layout *layout;
     const Kernel *kernel;
     bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
-    bool wide[2];                                       // floats of the buffer that are loaded four at a time
+    bool wide[2][WIDE_COUNT];                           // by buffer
     bool written[2], guarded[2][DT_COUNT];
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
     VEC(Value *) placed;
@@ -22,6 +25,10 @@ typedef struct Printing {
 const char *glsl_origin(const Printing *p, Value *v);
 // an element of v in its view: the view's name, and its index there
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
+// the view of several elements of v's buffer at a time
+const char *glsl_wide(Printing *p, Value *v, Wide wide);
+// what a load of this element of memory gives, as arithmetic takes it
+const char *glsl_load_text(Arena *a, DType d, const char *element);
 // how loop nests are spelled for p
 Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.

@@ -24,8 +24,10 @@ Layout layout_make(Arena *a, const Plan *p, bool external) {
     return l;
 }
 
+DType layout_element(const Layout *l, const Value *v) { return plan_value(l->plan, v).buffer->element; }
+
 Region layout_region(const Layout *l, Value *v) {
-    Region r = { false, 0, type_bytes(&v->type) };
+    Region r = { false, 0, plan_value(l->plan, v).buffer->bytes };
     const Buffer *b = buffer_owner(plan_value(l->plan, v).buffer, &r.at);
     switch (b->place) {
     case PLACE_INPUT: r.at += l->input_at[b->index]; break;

@@ -315,6 +315,7 @@ const Backend backend_vulkan = {
     .extension = ".c",
     .mark = BANNER_MARK,
     .source = true,
+    .halves = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .has_template = gpu_has_template,
     .shares = gpu_shares,

@@ -17,6 +17,7 @@ typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes 
 // layout.c; external: the weights come from a file
 Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
+DType layout_element(const Layout *l, const Value *v);  // of the value in memory: its own, or what --precision makes it
 
 enum { MAX_PUSH = 32 };                                 // words of push constants on every device
 // One dispatch: invocations beyond `points` do nothing.

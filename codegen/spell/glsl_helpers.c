@@ -97,7 +97,13 @@ const Helper spell_glsl_helpers[] = {
     GL("float", "burn_softplus", "float x", "return (x < 0.0 ? 0.0 : x) + burn_log1p(exp(-abs(x)));"),
     GL("float", "burn_round_f16", "float v", "return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;"),
     GL("uint", "burn_f32_to_f16", "float v", "return packHalf2x16(vec2(v, 0.0));"),
+    // of --precision f16: what is too large for it becomes the largest, not infinite
+    GL("uint", "burn_f32_to_near_f16", "float v",
+        "return packHalf2x16(vec2(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0), 0.0));"),
     GL("float", "burn_f16_to_f32", "uint h", "return unpackHalf2x16(h).x;"),
+    GL("vec4", "burn_f16x4_to_f32", "uvec2 h", "return vec4(unpackHalf2x16(h.x), unpackHalf2x16(h.y));"),
+    GL("vec4", "burn_bf16x4_to_f32", "uvec2 h",
+        "return uintBitsToFloat(uvec4(h.x << 16, h.x & 0xffff0000u, h.y << 16, h.y & 0xffff0000u));"),
     GL("uint", "burn_f32_to_bf16", "float v",
         "uint u = floatBitsToUint(v);\n"
         "    return isnan(v) ? ((u >> 16) & 0x8000u) | 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;"),

@@ -37,9 +37,9 @@ typedef struct Worst { int n; int64_t at[WORST]; double excess[WORST]; } Worst;
 Tolerance usual_tolerance(const char *precision) { return (Tolerance){ 1e-3, 1e-7, -1, precision, "recorded" }; }
 
 static const Unit *unit_of(DType d, const char *precision) {
-    bool rounded = precision && !strcmp(precision, "bf16") && d == DT_F32;
+    const DType rounded = precision && d == DT_F32 ? strcmp(precision, "f16") ? DT_BF16 : DT_F16 : d;
     for (size_t i = 0; i < COUNT(units); i++)
-        if (units[i].dtype == (rounded ? DT_BF16 : d)) return &units[i];
+        if (units[i].dtype == rounded) return &units[i];
     return NULL;
 }
 

@@ -353,8 +353,8 @@ bool set_silence(Arena *a, CommandOptions *o, const char *text) {
 
 bool set_precision(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
-    if (strcmp(text, "bf16") && strcmp(text, "f32"))
-        return usage_error("--precision wants f32 or bf16, not '%s'", text);
+    if (strcmp(text, "f16") && strcmp(text, "bf16") && strcmp(text, "f32"))
+        return usage_error("--precision wants f32, f16 or bf16, not '%s'", text);
     o->compile.precision = strcmp(text, "f32") ? text : NULL;
     return true;
 }

@@ -34,6 +34,7 @@ typedef struct Backend {
     bool states;                                        // several functions, and what the caller keeps between runs
     bool threads;                                       // --threads
     bool blas;                                          // --blas
+    bool halves;                                        // --precision f16: values of 16 bits between kernels
     bool choices;                                       // kernels that `burncc tune` measures and records choose for
     bool source;                                        // what it writes is C: --check
     Descriptor descriptor;

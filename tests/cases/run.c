@@ -97,6 +97,7 @@ static void read_head(Case *c, const char *line) {
         VEC_PUSH(c->a, c->options.dims, (DimOption){ arena_strndup(c->a, line, n), lo, hi });
     } else if (take_word(&line, "; target:")) c->options.target = line;
     else if (take_word(&line, "; threads:")) c->options.threads = atoi(line);
+    else if (take_word(&line, "; precision:")) c->options.precision = line;
     else if (take_word(&line, "; no-fuse")) c->options.no_fuse = true;
     else if (take_word(&line, "; train:")) read_training(c, line);
     else if (take_word(&line, "; from:")) c->from = line;

@@ -6,4 +6,5 @@
 
 void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
 void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
+void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 #endif
