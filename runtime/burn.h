@@ -326,6 +326,8 @@ typedef struct burn_vk_kernel {
                            memory barrier stands between two of them */
     const uint32_t *push; /* push constants, offset 0; NULL: none */
     uint32_t push_words;  /* at most 32 */
+    /* NULL, or what runs in this kernel's place where the device has all that its module wants; at the same level */
+    const struct burn_vk_kernel *instead;
 } burn_vk_kernel;
 
 /* An input or output, all sizes fixed, and where it lies in the arena. */

@@ -74,6 +74,7 @@ struct burn_vk {
     pthread_mutex_t lock; /* of the queue, and of the counts of memory */
     pthread_mutex_t cache_lock; /* of the file of pipelines */
     burn_vk_features features; /* those that are on */
+    bool has_f16_matrices, has_bf16_matrices; /* of 16 x 16 x 16, by subgroups of 32, with sums in f32; they are on */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     VkDeviceSize allocation_max; /* bytes of one allocation */
@@ -145,6 +146,7 @@ const char *burn_vk_last_error(const burn_vk *vk)
     return error.vk == vk ? error.text : "";
 }
 
+#include "vulkan/matrix.h"
 #include "vulkan/device.h"
 #include "vulkan/memory.h"
 #include "vulkan/cache.h"

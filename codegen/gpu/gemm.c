@@ -36,8 +36,7 @@ static bool operand_aligned(const Printing *p, int which, int n) {
     return layout_region(p->layout, v).at % (n * (int64_t)dtype_size(layout_element(p->layout, v))) == 0;
 }
 
-// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
-static void print_finish(Printing *p, Text *out) {
+void glsl_finish(Printing *p, Text *out) {
     const Dialect d = glsl_dialect(p);
     Text body;
     text_init(&body, p->arena);
@@ -67,7 +66,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
         holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i) : "vec4(0.0)" };
     }
     holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
-    print_finish(p, &body);
+    glsl_finish(p, &body);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;

@@ -88,7 +88,7 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
 }
 
 static const struct { const char *name, *type; } wide[] = {
-    [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }
+    [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }, [WIDE_U16X8] = { "u16x8", "uvec4" }
 };
 
 const char *glsl_wide(Printing *p, Value *v, Wide w) {
@@ -458,5 +458,9 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     }
     if (!check_kernel(a, l, k)) return false;
     place_values(&p);
-    return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : loop_kernel(&p, out);
+    if (k->kind != KERNEL_GEMM) return loop_kernel(&p, out);
+    Printing other = p;
+    Shader *matrix = NEW(a, Shader);
+    if (o->precision && glsl_matrix(&other, matrix)) out->instead = matrix;
+    return glsl_gemm(&p, out);
 }

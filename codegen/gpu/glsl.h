@@ -5,7 +5,7 @@
 #include "vulkan.h"
 
 // views of several elements at a time
-typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_COUNT } Wide;
+typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_COUNT } Wide;
 
 typedef struct Printing {
     Arena *arena;
@@ -33,6 +33,9 @@ const char *glsl_load_text(Arena *a, DType d, const char *element);
 Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
-// gemm.c
+// gemm.c, and on matrix units matrix.c, which is false where factors are not of 16 bits
 bool glsl_gemm(Printing *p, Shader *out);
+bool glsl_matrix(Printing *p, Shader *out);
+// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
+void glsl_finish(Printing *p, Text *out);
 #endif

@@ -6,6 +6,7 @@
 // One arena holds the plan's workspace, then the inputs, then the outputs. Kernels are sorted into levels: two
 // kernels of one level touch no common bytes that either writes, so the runtime puts barriers between levels only.
 #include "vulkan.h"
+#include "cooperative.h"
 #include "spirv.h"
 #include "codegen/c/descriptor.h"
 #include "codegen/weights.h"
@@ -15,7 +16,12 @@
 
 
 // ---------------------------------------------------------------- levels
-typedef struct Dispatch { const Kernel *kernel; Shader shader; int level, order; const char *words; } Dispatch;
+typedef struct Dispatch {
+    const Kernel *kernel;
+    Shader shader;
+    int level, order;
+    const char *words, *words_instead;                  // the arrays of its modules
+} Dispatch;
 
 static bool meet(const Layout *l, Value *x, Value *y) {
     Region a = layout_region(l, x), b = layout_region(l, y);
@@ -89,24 +95,35 @@ static void tell_mistake(Arena *a, const Node *n, const char *log) {
     diag_error(&there, "its kernel in GLSL%s: %s", line, arena_strndup(a, at, strcspn(at, "\n")));
 }
 
-// Compiles the shader and prints its words, unless an equal one is there already.
-static bool print_module(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
-    const Kernel *k = d->kernel;
+// Compiles a shader of k and prints its words as the array `name`, unless an equal one is there already: the array's
+// name, or NULL with a diagnostic.
+static const char *print_module(
+    VkFile *g, const Plan *p, const Kernel *k, const Shader *s, const char *name, StrMap *modules) {
+    const char *there = strmap_get(modules, s->glsl);
     SpirvModule module;
-    d->words = strmap_get(modules, d->shader.glsl);
-    if (d->words) return true;
-    d->words = arena_printf(g->arena, "%s_%s", prefix, k->name);
-    if (!spirv_compile(d->shader.glsl, k->name, &module)) {
+    if (there) return there;
+    if (!spirv_compile(s->glsl, k->name, &module)) {
         const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
         tell_mistake(g->arena, n, module.log ? module.log : "out of memory");
         spirv_free(&module);
-        return false;
+        return NULL;
     }
+    if (s->matrices && !cooperative_rewrite(&module, s->matrices == DT_BF16))
+        bug("%s: its matrices cannot be rewritten", name);
     print_origin(g->arena, &g->c, p->graph, k);
-    print_words(&g->c, d->words, &module);
+    print_words(&g->c, name, &module);
     spirv_free(&module);
-    strmap_put(modules, d->shader.glsl, (void *)(uintptr_t)d->words);
-    return true;
+    strmap_put(modules, s->glsl, (void *)(uintptr_t)name);
+    return name;
+}
+
+static bool print_modules(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
+    const char *name = arena_printf(g->arena, "%s_%s", prefix, d->kernel->name);
+    d->words = print_module(g, p, d->kernel, &d->shader, name, modules);
+    if (d->words && d->shader.instead)
+        d->words_instead = print_module(
+            g, p, d->kernel, d->shader.instead, arena_printf(g->arena, "%s_matrix", name), modules);
+    return d->words && (d->words_instead || !d->shader.instead);
 }
 
 static void print_ios(VkFile *g, const Program *p, const Layout *l, bool outputs) {
@@ -144,19 +161,36 @@ static void print_places(VkFile *g, const Program *p, const Dispatch *d, int n) 
     text_printf(&g->c, "};\n");
 }
 
+// One row of an array of kernels; places: where its push constants begin, instead: what runs in its place, as text.
+static void print_kernel(Text *out, const Dispatch *d, const Shader *s, const char *words, const char *places,
+    const char *instead) {
+    text_printf(out, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, %s, %d, %s},\n", d->kernel->name, words, words,
+        s->groups[0], s->groups[1], s->groups[2], d->level, places, s->n_push, instead);
+}
+
+// The array of kernels, or of those that run instead of others; nothing where there are none.
+static void print_kernels(VkFile *g, const Program *p, const Dispatch *d, int n, bool instead) {
+    int at = 0, rows = 0, printed = 0;
+    for (int i = 0; i < n; i++) {
+        const Shader *s = instead ? d[i].shader.instead : &d[i].shader;
+        const char *places = d[i].shader.n_push ? arena_printf(g->arena, "%s_places + %d", p->name, at) :
+                                                  "(const uint32_t *)0",
+                   *other = "(const burn_vk_kernel *)0";
+        at += d[i].shader.n_push;
+        if (!s) continue;
+        if (!instead && s->instead) other = arena_printf(g->arena, "%s_matrices + %d", p->name, rows++);
+        if (!printed++)
+            text_printf(&g->c, "static const burn_vk_kernel %s_%s[] = {\n", p->name, instead ? "matrices" : "kernels");
+        print_kernel(&g->c, &d[i], s, instead ? d[i].words_instead : d[i].words, places, other);
+    }
+    if (printed) text_printf(&g->c, "};\n");
+}
+
 static void print_program(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
     const Graph *gr = p->plan->graph;
     print_places(g, p, d, n);
-    if (n) text_printf(&g->c, "static const burn_vk_kernel %s_kernels[] = {\n", p->name);
-    for (int i = 0, at = 0; i < n; i++) {
-        const Shader *s = &d[i].shader;
-        text_printf(&g->c, "    {\"%s\", %s, sizeof %s / 4, {%u, %u, %u}, %d, ", d[i].kernel->name, d[i].words,
-            d[i].words, s->groups[0], s->groups[1], s->groups[2], d[i].level);
-        if (s->n_push) text_printf(&g->c, "%s_places + %d, %d},\n", p->name, at, s->n_push);
-        else text_printf(&g->c, "(const uint32_t *)0, 0},\n");
-        at += s->n_push;
-    }
-    if (n) text_printf(&g->c, "};\n");
+    print_kernels(g, p, d, n, true);
+    print_kernels(g, p, d, n, false);
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
     const char *metadata = c_metadata(&g->c, graph_root(gr), arena_printf(g->arena, "%s_metadata", p->name));
@@ -230,11 +264,11 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
     Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
     int n = make_shaders(a, o, &l, p, d);
-    for (int i = 0; i < n; i++) {
-        const Shader *s = &d[i].shader;
-        text_printf(out, "// %s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name,
-            (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
-    }
+    for (int i = 0; i < n; i++)
+        for (const Shader *s = &d[i].shader; s; s = s->instead)
+            text_printf(out, "// %s%s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name,
+                s->matrices ? ", on matrix units" : "", (long long)s->points, s->groups[0], s->groups[1],
+                s->groups[2], d[i].level, s->glsl);
     return n >= 0;
 }
 
@@ -248,7 +282,7 @@ static bool vulkan_program(VkFile *g, const Program *p) {
     bool ok = n >= 0;
     for (int i = 0; i < n; i++) {
         progress_stage("%s: shader %d of %d", p->name, i + 1, n);
-        if (!print_module(g, plan, &d[i], p->prefix, modules)) ok = false;
+        if (!print_modules(g, plan, &d[i], p->prefix, modules)) ok = false;
     }
     if (!ok) return false;
     const char *name = p->descriptor ? g->model : p->name;

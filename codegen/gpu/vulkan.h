@@ -26,6 +26,9 @@ typedef struct Shader {
     int64_t points;
     uint32_t groups[3];
     uint32_t push[MAX_PUSH]; int n_push;
+    // NULL, or the same on matrix units, which not all devices have, in GL_NV_cooperative_matrix; of elements of what
+    // type
+    struct Shader *instead; DType matrices;
 } Shader;
 
 // custom.c: an operand of a model's own kernel: the view and the element of it that it begins with

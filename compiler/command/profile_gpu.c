@@ -54,7 +54,7 @@ static const char read_text[] = HEAD "void main() {\n" STRIDE
     "    if (s.x + s.y + s.z + s.w == 12345.0) a[0] = s;\n}\n";
 
 static burn_vk_kernel kernel_of(const char *name, const SpirvModule *m, uint32_t groups, uint32_t level) {
-    return (burn_vk_kernel){ name, m->words, m->count, { groups, 1, 1 }, level, NULL, 0 };
+    return (burn_vk_kernel){ name, m->words, m->count, { groups, 1, 1 }, level, NULL, 0, NULL };
 }
 
 // The last kernel's least time over memory of so many bytes, in ms.

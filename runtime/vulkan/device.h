@@ -232,7 +232,14 @@ static bool feature_is_on(const burn_vk *vk, size_t feature)
 /* What a module wants that the device has not; NULL: nothing. Capabilities stand first in a module, each two words. */
 static const char *module_lacks(const burn_vk *vk, const uint32_t *words, size_t count)
 {
-    enum { OP_CAPABILITY = 2 << 16 | 17 };
+    enum { OP_CAPABILITY = 2 << 16 | 17, MATRICES = 6022, BF16_MATRICES = 5118 };
+    bool matrices = false, bf16 = false;
+    for (size_t at = SPIRV_HEADER_WORDS; at + 1 < count && words[at] == OP_CAPABILITY; at += 2) {
+        matrices = matrices || words[at + 1] == MATRICES;
+        bf16 = bf16 || words[at + 1] == BF16_MATRICES;
+    }
+    if (matrices && !(bf16 ? vk->has_bf16_matrices : vk->has_f16_matrices))
+        return bf16 ? "matrices of bfloat16" : "matrices of 16-bit floats";
     for (size_t at = SPIRV_HEADER_WORDS; at + 1 < count && words[at] == OP_CAPABILITY; at += 2)
         for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++)
             if (capabilities[i].capability == words[at + 1] && !feature_is_on(vk, capabilities[i].feature))
@@ -291,13 +298,19 @@ static int device_create(burn_vk *vk)
         .pQueuePriorities = &priority,
     };
     burn_vk_features_of(vk->physical, &vk->features);
+    MatrixChain matrices;
+    matrices_find(vk, &matrices);
+    vk->features.v12.pNext = matrices.next;
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &vk->features.core,
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = matrices.count,
+        .ppEnabledExtensionNames = matrices.names,
     };
     VkResult result = vkCreateDevice(vk->physical, &info, NULL, &vk->device);
+    vk->features.v12.pNext = NULL;
     if (result != VK_SUCCESS) {
         vk->device = VK_NULL_HANDLE;
         return vk_result(NULL, result, "vkCreateDevice");

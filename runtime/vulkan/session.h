@@ -14,9 +14,18 @@ static int ios_check(burn_vk *vk, const burn_vk_program *p, const burn_vk_io *io
     return BURN_OK;
 }
 
+/* Kernel k as this device runs it. */
+static const burn_vk_kernel *kernel_chosen(const burn_vk *vk, const burn_vk_program *p, size_t k)
+{
+    const burn_vk_kernel *kernel = &p->kernels[k], *instead = kernel->instead;
+    const bool can = instead != NULL && instead->spirv != NULL && instead->spirv_words > SPIRV_HEADER_WORDS &&
+                     module_lacks(vk, instead->spirv, instead->spirv_words) == NULL;
+    return can ? instead : kernel;
+}
+
 static int kernel_check(burn_vk *vk, const burn_vk_program *p, size_t k)
 {
-    const burn_vk_kernel *kernel = &p->kernels[k];
+    const burn_vk_kernel *kernel = kernel_chosen(vk, p, k);
     const char *name = kernel->name;
     if (name == NULL)
         return vk_fail(vk, BURN_EINVAL, "kernel %lu has no name", (unsigned long)k);
@@ -24,9 +33,9 @@ static int kernel_check(burn_vk *vk, const burn_vk_program *p, size_t k)
         return vk_fail(vk, BURN_EINVAL, "kernel \"%s\" has no SPIR-V module", name);
     if (kernel->push_words > PUSH_WORDS_MAX || (kernel->push_words > 0 && kernel->push == NULL))
         return vk_fail(vk, BURN_EINVAL, "kernel \"%s\": bad push constants", name);
-    if (k > 0 && kernel->level < p->kernels[k - 1].level)
+    if (k > 0 && p->kernels[k].level < p->kernels[k - 1].level)
         return vk_fail(vk, BURN_EINVAL, "kernel \"%s\" is of level %lu, after one of level %lu", name,
-                       (unsigned long)kernel->level, (unsigned long)p->kernels[k - 1].level);
+                       (unsigned long)p->kernels[k].level, (unsigned long)p->kernels[k - 1].level);
     const char *lacks = module_lacks(vk, kernel->spirv, kernel->spirv_words);
     if (lacks != NULL)
         return vk_fail(vk, BURN_ENODEV, "kernel \"%s\" wants %s, which %s has not", name, lacks,
@@ -100,10 +109,10 @@ static int session_create_layout(burn_vk_session *s)
 }
 
 /* The first kernel with the module of kernel k. */
-static size_t kernel_first(const burn_vk_program *p, size_t k)
+static size_t kernel_first(const burn_vk *vk, const burn_vk_program *p, size_t k)
 {
     size_t first = 0;
-    while (p->kernels[first].spirv != p->kernels[k].spirv)
+    while (kernel_chosen(vk, p, first)->spirv != kernel_chosen(vk, p, k)->spirv)
         first++;
     return first;
 }
@@ -111,8 +120,8 @@ static size_t kernel_first(const burn_vk_program *p, size_t k)
 static int session_create_pipeline(burn_vk_session *s, size_t k)
 {
     burn_vk *vk = s->vk;
-    const burn_vk_kernel *kernel = &s->program->kernels[k];
-    size_t first = kernel_first(s->program, k);
+    const burn_vk_kernel *kernel = kernel_chosen(vk, s->program, k);
+    size_t first = kernel_first(vk, s->program, k);
     if (first < k) {
         s->pipelines[k] = s->pipelines[first];
         return BURN_OK;
@@ -186,7 +195,7 @@ void burn_vk_session_free(burn_vk_session *s)
     VkDevice device = s->vk->device;
     burn_vk_workspace_free(s->own);
     for (size_t k = 0; s->pipelines != NULL && k < s->program->kernel_count; k++)
-        if (kernel_first(s->program, k) == k)
+        if (kernel_first(s->vk, s->program, k) == k)
             vkDestroyPipeline(device, s->pipelines[k], NULL);
     free(s->pipelines);
     vkDestroyPipelineLayout(device, s->layout, NULL);

@@ -201,8 +201,8 @@ static void record_kernels(const burn_vk_workspace *w, VkQueryPool times, bool e
     if (times != VK_NULL_HANDLE)
         vkCmdWriteTimestamp(w->commands, compute, times, 0);
     for (size_t k = 0; k < count; k++) {
-        const burn_vk_kernel *kernel = &p->kernels[k];
-        if (k > 0 && (each || kernel->level != p->kernels[k - 1].level))
+        const burn_vk_kernel *kernel = kernel_chosen(s->vk, p, k);
+        if (k > 0 && (each || p->kernels[k].level != p->kernels[k - 1].level))
             command_barrier(w->commands, compute, compute);
         vkCmdBindPipeline(w->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipelines[k]);
         if (kernel->push_words > 0)

@@ -129,6 +129,9 @@ done
 
 status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
 says '^shared vec4 a_block'
+status 0 "shaders for matrix units" "$burncc" gemm/model.onnx --target vulkan --precision bf16 --dump glsl
+says 'on matrix units'
+says 'coopMatMulAddNV'
 status 0 "shares of a product" "$burncc" product_long/model.onnx --target vulkan --dump plan
 says 'gemm k0_matmul_h \[16 250 64\]'
 status 0 "a table that is read turned" "$burncc" tied/model.onnx --target vulkan -o tied.c

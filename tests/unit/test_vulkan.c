@@ -6,6 +6,7 @@
 
 #define _GNU_SOURCE
 
+#include "codegen/gpu/cooperative.h"
 #include "vulkan.h"
 
 #include <dlfcn.h>
@@ -186,6 +187,49 @@ static void check_tensors(burn_vk *vk, burn_vk_session *session, void *x, void *
     assert_int_equal(shape[1], 256);
 }
 
+/* A kernel in place of another, and one that the device may not have matrices for. */
+static void test_instead(void **state)
+{
+    (void)state;
+    burn_vk *vk = open_or_skip();
+    SpirvModule one = compile(HEAD "void main() { f[64] = 1.0; }\n", "one");
+    SpirvModule two = compile(HEAD "void main() { f[64] = 2.0; }\n", "two");
+    SpirvModule matrices = compile("#version 450\n"
+                                   "#extension GL_KHR_memory_scope_semantics : require\n"
+                                   "#extension GL_NV_cooperative_matrix : require\n"
+                                   "layout(local_size_x = 32) in;\n"
+                                   "layout(set = 0, binding = 0) buffer Arena { float f[]; };\n"
+                                   "const int M = 0x10010, N = 0x20010;\n"
+                                   "void main() {\n"
+                                   "    fcoopmatNV<32, gl_ScopeSubgroup, M, N> c;\n"
+                                   "    c = fcoopmatNV<32, gl_ScopeSubgroup, M, N>(3.0);\n"
+                                   "    coopMatStoreNV(c, f, 64, 16, false);\n"
+                                   "}\n", "matrices");
+    assert_true(cooperative_rewrite(&matrices, false));
+    const burn_vk_io in = io("x", 0, 256), out = io("y", 256, 256);
+    burn_vk_kernel better = kernel("better", &two, 1, 0), usual = kernel("usual", &one, 1, 0);
+    const burn_vk_program p = program_of("choice", &usual, 1, 2048, 0, &in, 1, &out, 1);
+    usual.instead = &better;
+    for (int i = 0; i < 2; i++) {
+        float x[64] = { 0 }, y[64];
+        const burn_tensor from = at(x, sizeof x), to = at(y, sizeof y);
+        burn_vk_session *session;
+        expect_ok(vk, burn_vk_load(vk, &p, NULL, &session));
+        expect_ok(vk, burn_vk_run(session, &from, &to));
+        assert_true(i ? y[0] == 1.0f || y[0] == 3.0f : y[0] == 2.0f);
+        burn_vk_session_free(session);
+        better = kernel("matrices", &matrices, 1, 0);
+    }
+    if (strstr(burn_vk_device_name(vk), "llvmpipe") != NULL) {
+        const burn_vk_program bad = program_of("matrices", &better, 1, 2048, 0, &in, 1, &out, 1);
+        expect_refusal(vk, &bad, BURN_ENODEV, "wants matrices of 16-bit floats, which llvmpipe");
+    }
+    spirv_free(&one);
+    spirv_free(&two);
+    spirv_free(&matrices);
+    burn_vk_close(vk);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -265,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_staging),
         cmocka_unit_test(test_push_and_groups),
+        cmocka_unit_test(test_instead),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_open),
     };

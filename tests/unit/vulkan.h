@@ -32,7 +32,7 @@ static inline SpirvModule compile(const char *glsl, const char *name)
 
 static inline burn_vk_kernel kernel(const char *name, const SpirvModule *module, uint32_t groups, uint32_t level)
 {
-    burn_vk_kernel k = { name, module->words, module->count, { groups, 1, 1 }, level, NULL, 0 };
+    burn_vk_kernel k = { name, module->words, module->count, { groups, 1, 1 }, level, NULL, 0, NULL };
     return k;
 }
 

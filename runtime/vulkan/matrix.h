@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * A part of runtime/vulkan.c: which cooperative matrices a device has, of those that kernels may use. Headers of Vulkan
+ * 1.3 may lack VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16: structures and numbers are the registry's. */
+
+enum {
+    TYPE_MATRIX_FEATURES = 1000506000, TYPE_MATRIX_PROPERTIES = 1000506001, TYPE_BF16_FEATURES = 1000141000,
+    COMPONENT_F16 = 0, COMPONENT_F32 = 1, COMPONENT_BF16 = 1000141000, SCOPE_SUBGROUP = 3,
+    MATRIX_SUBGROUP = 32, MATRIX_SIDE = 16, MATRIX_SHAPES = 128
+};
+
+typedef struct { VkStructureType sType; void *pNext; VkBool32 matrix, robust; } MatrixFeatures;
+typedef struct { VkStructureType sType; void *pNext; VkBool32 type, dot, matrix; } Bf16Features;
+typedef struct {
+    VkStructureType sType;
+    void *pNext;
+    uint32_t m, n, k, a, b, c, result;
+    VkBool32 saturates;
+    uint32_t scope;
+} MatrixShape;
+typedef VkResult(VKAPI_PTR *MatrixShapes)(VkPhysicalDevice physical, uint32_t *count, MatrixShape *shapes);
+
+/* Extensions and features of them to turn on: VkDeviceCreateInfo takes `names`, and `next` goes into its chain. */
+typedef struct {
+    MatrixFeatures matrix;
+    Bf16Features bf16;
+    const char *names[2];
+    uint32_t count;
+    void *next; /* NULL: none */
+} MatrixChain;
+
+static bool extension_exists(VkPhysicalDevice physical, const char *name)
+{
+    uint32_t count = 0;
+    if (vkEnumerateDeviceExtensionProperties(physical, NULL, &count, NULL) != VK_SUCCESS)
+        return false;
+    VkExtensionProperties *all = calloc((size_t)count + 1, sizeof *all);
+    bool found = false;
+    if (all != NULL && vkEnumerateDeviceExtensionProperties(physical, NULL, &count, all) == VK_SUCCESS)
+        for (uint32_t i = 0; i < count; i++)
+            found = found || strcmp(all[i].extensionName, name) == 0;
+    free(all);
+    return found;
+}
+
+/* Are there matrices of 16 x 16 x 16 of this component, with sums in f32, of subgroups? */
+static bool matrix_exists(const burn_vk *vk, uint32_t component)
+{
+    /* through void (*)(void): the loader's own type of all functions */
+    const MatrixShapes shapes_of = (MatrixShapes)(void (*)(void))vkGetInstanceProcAddr(
+        vk->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    MatrixShape shapes[MATRIX_SHAPES];
+    uint32_t count = MATRIX_SHAPES;
+    bool found = false;
+    memset(shapes, 0, sizeof shapes);
+    for (uint32_t i = 0; i < MATRIX_SHAPES; i++)
+        shapes[i].sType = (VkStructureType)TYPE_MATRIX_PROPERTIES;
+    if (shapes_of == NULL || shapes_of(vk->physical, &count, shapes) < 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const MatrixShape *s = &shapes[i];
+        found = found || (s->m == MATRIX_SIDE && s->n == MATRIX_SIDE && s->k == MATRIX_SIDE && s->a == component &&
+                          s->b == component && s->c == COMPONENT_F32 && s->result == COMPONENT_F32 &&
+                          s->scope == SCOPE_SUBGROUP);
+    }
+    return found;
+}
+
+static uint32_t subgroup_size(const burn_vk *vk)
+{
+    VkPhysicalDeviceSubgroupProperties subgroup = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES };
+    VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &subgroup };
+    vkGetPhysicalDeviceProperties2(vk->physical, &properties);
+    return subgroup.subgroupSize;
+}
+
+/* Sets vk->has_f16_matrices and has_bf16_matrices, and `chain` to what turns them on. */
+static void matrices_find(burn_vk *vk, MatrixChain *chain)
+{
+    memset(chain, 0, sizeof *chain);
+    vk->has_f16_matrices = vk->has_bf16_matrices = false;
+    if (subgroup_size(vk) != MATRIX_SUBGROUP || !extension_exists(vk->physical, "VK_KHR_cooperative_matrix"))
+        return;
+    const bool has_bf16 = extension_exists(vk->physical, "VK_KHR_shader_bfloat16");
+    chain->matrix.sType = (VkStructureType)TYPE_MATRIX_FEATURES;
+    chain->bf16.sType = (VkStructureType)TYPE_BF16_FEATURES;
+    chain->matrix.pNext = has_bf16 ? &chain->bf16 : NULL;
+    VkPhysicalDeviceFeatures2 has = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &chain->matrix };
+    vkGetPhysicalDeviceFeatures2(vk->physical, &has);
+    if (!chain->matrix.matrix)
+        return;
+    chain->names[chain->count++] = "VK_KHR_cooperative_matrix";
+    chain->next = &chain->matrix;
+    chain->matrix.robust = VK_FALSE;
+    vk->has_f16_matrices = matrix_exists(vk, COMPONENT_F16);
+    if (!has_bf16)
+        return;
+    chain->names[chain->count++] = "VK_KHR_shader_bfloat16";
+    vk->has_bf16_matrices = chain->bf16.type && chain->bf16.matrix && matrix_exists(vk, COMPONENT_BF16);
+}
