@@ -65,6 +65,7 @@ struct Options {
     bool small;
     // what a program's workspace, its code with constants, and its calls may take; 0: what they do
     int64_t ram, flash, stack;
+    bool io_inside;                                     // --io-in-workspace: inputs and outputs lie in it
     bool no_fuse, fast_math, quiet;
     bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's
     bool profile;                                       // marks around kernels' calls (templates/profile.h)

@@ -144,13 +144,13 @@ static void print_arguments(CFile *g, Text *out, const Signature *s) {
     for (int i = 0; i < s->sizes.n; i++)
         text_printf(out, ", %s", spell_symbol(out->arena, c_symbol(gr, s->sizes.at[i])));
     bool state = false;
-    for (int i = 0; i < gr->inputs.n; i++) {
+    for (int i = 0; !g->options->io_inside && i < gr->inputs.n; i++) {
         if (gr->inputs.at[i]->role != ROLE_STATE)
             text_printf(out, ", (const %s *)inputs[%d].data", spell_c_storage(gr->inputs.at[i]->type.dtype), i);
         else if (!state) text_printf(out, ", &space->state");
         state = state || gr->inputs.at[i]->role == ROLE_STATE;
     }
-    for (int i = 0; i < gr->outputs.n; i++) {
+    for (int i = 0; !g->options->io_inside && i < gr->outputs.n; i++) {
         if (gr->outputs.at[i]->role == ROLE_STATE) continue;
         text_printf(out, ", (%s *)outputs[%d].data", spell_c_storage(gr->outputs.at[i]->type.dtype), i);
         if (c_is_measured(gr, &gr->outputs.at[i]->type)) text_printf(out, ", shape%d", i);
@@ -168,6 +168,20 @@ static void print_state(CFile *g, Text *out, const Graph *gr, bool outputs) {
         if (outputs)
             text_printf(out, "    if (!code) memcpy(outputs[%d].data, space->state.%s, %lld);\n", i, field, bytes);
         else text_printf(out, "    memcpy(space->state.%s, inputs[%d].data, %lld);\n", field, i, bytes);
+    }
+}
+
+// Ends that lie in the workspace: inputs go there before the run, outputs come from there.
+static void print_inside(Text *out, const Signature *s, bool outputs) {
+    const Graph *gr = s->graph;
+    if (!outputs) text_printf(out, "    if (!workspace) return -1; /* BURN_EINVAL */\n");
+    for (int i = 0; i < (outputs ? gr->outputs.n : gr->inputs.n); i++) {
+        const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
+        const char *at = arena_printf(out->arena, "(unsigned char *)workspace + %lld",
+            (long long)c_inside(s->program, v));
+        const long long bytes = (long long)type_bytes(&v->type);
+        if (outputs) text_printf(out, "    if (!code) memcpy(outputs[%d].data, %s, %lld);\n", i, at, bytes);
+        else text_printf(out, "    memcpy(%s, inputs[%d].data, %lld);\n", at, i, bytes);
     }
 }
 
@@ -289,8 +303,10 @@ void c_descriptor(CFile *g, const Signature *s) {
         text_printf(&list[ROOM], "    %s_space *const space = (%s_space *)workspace;\n"
             "    if (!space) return -1; /* BURN_EINVAL */\n", p->name, p->name);
     print_state(g, &list[ROOM], gr, false);
+    if (g->options->io_inside) print_inside(&list[ROOM], s, false);
     print_arguments(g, &list[ARGUMENTS], s);
     print_state(g, &list[RESULTS], gr, true);
+    if (g->options->io_inside) print_inside(&list[RESULTS], s, true);
     if (fixed) c_tensor_shapes(&list[RESULTS], gr, &outs);
     else print_sizes(list, s, &in, &outs);
     skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 21,

@@ -102,6 +102,22 @@ const char *c_scale(Arena *a, double scale) {
     return arena_printf(a, strpbrk(text, ".e") ? "%sf" : "%s.0f", text);
 }
 
+// Macros for ends that lie in the workspace.
+static void places_text(Text *t, const Signature *s) {
+    Arena *a = t->arena;
+    const Graph *gr = s->graph;
+    for (int i = 0; i < gr->inputs.n + gr->outputs.n; i++) {
+        const bool output = i >= gr->inputs.n;
+        const int at = output ? i - gr->inputs.n : i;
+        const Value *v = output ? gr->outputs.at[at] : gr->inputs.at[at];
+        const char *end = arena_printf(a, "%s_%s", text_upper(a, s->program->prefix),
+            text_upper(a, (output ? &s->outs : &s->in)->name[at]));
+        text_printf(t, "#define %s_AT %lld /* byte of the workspace */\n", end, (long long)c_inside(s->program, v));
+        text_printf(t, "#define %s(ws) ((%s *)(void *)((ws)->bytes + %s_AT))\n", end, spell_c_storage(v->type.dtype),
+            end);
+    }
+}
+
 // Macros for the scale and zero point of each end that is quantized.
 static const char *steps_text(Arena *a, const Signature *s) {
     const Graph *gr = s->graph;
@@ -109,6 +125,7 @@ static const char *steps_text(Arena *a, const Signature *s) {
     Text t;
     text_init(&t, a);
     text_append(&t, "", 0);
+    if (s->program->plan->options->io_inside) places_text(&t, s);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const char *name = side ? gr->output_names.at[i] : gr->inputs.at[i]->name;
@@ -129,7 +146,9 @@ void c_declare(CFile *g, const Signature *s) {
     const Program *p = s->program;
     const Plan *plan = p->plan;
     const int64_t bytes = p->function && p != g->programs ? 0 : c_work_bytes(g, p);
-    const char *kept = plan->strings ? ",\n * but for the strings that outputs point to" : "";
+    const char *kept = plan->strings     ? ",\n * but for the strings that outputs point to" :
+        g->options->io_inside            ? ",\n * but for inputs before it and outputs after it" :
+                                           "";
     Text signature;
     text_init(&signature, a);
     c_signature_print(g, &signature, s, p->name);

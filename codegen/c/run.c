@@ -247,7 +247,7 @@ static void print_checks(CFile *g, const Signature *s) {
     text_init(&t, g->arena);
     if (c_has_workspace(s->program)) text_printf(&t, "!ws");
     if (c_takes_weights(g, s->program)) text_printf(&t, "%s!weights", t.n ? " || " : "");
-    for (int side = 0; side < 2; side++)
+    for (int side = 0; side < 2 && !g->options->io_inside; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const Value *v = side ? gr->outputs.at[i] : gr->inputs.at[i];
             if (v->role == ROLE_VALUE || (c_in_struct(v) && c_struct_seen(gr, i, side, v->role))) continue;

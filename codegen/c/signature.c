@@ -143,7 +143,7 @@ bool c_struct_written(const Graph *gr, Role r) {
 // `typed`: as parameters, else as the arguments of a call.
 static void print_ends(
     CFile *g, Text *out, const Graph *gr, const EndNames *e, bool outputs, bool typed, Separator *sep) {
-    int n = outputs ? gr->outputs.n : gr->inputs.n;
+    int n = g->options->io_inside ? 0 : outputs ? gr->outputs.n : gr->inputs.n;
     for (int i = 0; i < n; i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
         const char *name = e->name[i], *type = "", *extent = "";
@@ -173,6 +173,12 @@ bool c_takes_weights(const CFile *g, const Program *p) {
     bool has = p->descriptor;
     for (int i = 0; i < p->plan->buffers.n; i++) has = has || weights_in_file(p->plan->buffers.at[i]);
     return g->external && has;
+}
+
+int64_t c_inside(const Program *p, const Value *v) {
+    int64_t at;
+    const Buffer *owner = buffer_owner(plan_value(p->plan, v).buffer, &at);
+    return owner->offset + at;
 }
 
 void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed) {

@@ -39,6 +39,7 @@ bool c_is_measured(const Graph *g, const Type *t);      // by the program, which
 const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
 const char *c_scale(Arena *a, double scale);             // of a quantized end, as a C constant
 bool c_has_workspace(const Program *p);
+int64_t c_inside(const Program *p, const Value *v);      // --io-in-workspace: the byte that an end begins at
 bool c_takes_weights(const CFile *g, const Program *p);
 
 // one file each

@@ -278,6 +278,9 @@ const Option options[] = {
         "the workspace that a run may take; 64K. Kernels go row by row where that helps; if it takes more nothing is "
         "written",
         SET(set_ram) },
+    { "io-in-workspace", 0, NULL, COMPILE | BUILDS | INSPECT, "Code",
+        "inputs and outputs lie in the workspace, whose macros in the header say where; their room is used again",
+        FIELD(FLAG, compile.io_inside) },
     { "flash", 0, "BYTES", COMPILES, "Code",
         "what code and constants may take; 256K. If they take more nothing is written. Microcontrollers' code is "
         "compiled to know, elsewhere constants alone count",

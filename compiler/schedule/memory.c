@@ -69,7 +69,7 @@ static void place_field(const Plan *p, Value *from, Value *to) {
 
 void memory_ends(Plan *p) {
     const Graph *g = p->graph;
-    if (p->parent) return;                              // a body's ends are buffers of its own workspace
+    if (p->parent || p->options->io_inside) return;     // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
         Buffer *b = buffer_of(p, g->inputs.at[i]);
         b->place = PLACE_INPUT;
@@ -134,7 +134,9 @@ static void lifetimes(Plan *p) {
             *k->scratch = (Buffer){ .place = PLACE_WORK, .bytes = k->scratch_bytes, .first = INT32_MAX, .last = -1 };
         touch_both(p, k->scratch, at, ran);
     }
-    // states that are copied to their places last
+    for (int i = 0; p->options->io_inside && !p->parent && i < p->graph->inputs.n; i++)
+        touch(p, buffer_of(p, p->graph->inputs.at[i]), 0, false);
+    // states that are copied to their places last, and outputs in the workspace
     for (int i = 0; !p->parent && i < p->graph->outputs.n; i++) {
         Buffer *b = buffer_of(p, p->graph->outputs.at[i]);
         if (b->place == PLACE_WORK) touch(p, b, p->kernels.n, false);
@@ -216,7 +218,8 @@ static void try_over(const Plan *p, const Kernel *k, int at) {
             const Value *v = p->kernels.at[i]->reads.at[j];
             const Buffer *in = plan_value(p, v).buffer;
             int64_t distance;
-            if (!in || in == out || in->place != PLACE_WORK || in->last != end || in->first >= at || in->gaps.n
+            if (!in || in == out || in->place != PLACE_WORK || in->last != end || in->gaps.n
+                || (in->first >= at && !v->is_input)
                 || !alone(p, v, in, at, end))
                 continue;
             if (k->strips ? strips_distance(p, k->strips, v, &distance) :

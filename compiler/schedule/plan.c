@@ -56,6 +56,20 @@ static bool check_types(const Graph *g, const Options *o) {
     return true;
 }
 
+// --io-in-workspace: has every end one place of a fixed size?
+static bool check_inside(const Graph *g, const Options *o) {
+    const bool fits = o->machine.backend->descriptor == DESCRIPTOR_MODEL && !o->machine.vectors && !o->train
+        && o->threads < 2;
+    const char *why = fits ? NULL : "is for inference with --target portable and those of microcontrollers";
+    for (int i = 0; o->io_inside && !why && i < g->inputs.n + g->outputs.n; i++) {
+        const Value *v = i < g->inputs.n ? g->inputs.at[i] : g->outputs.at[i - g->inputs.n];
+        if (v->role || !type_is_static(&v->type) || v->type.dtype == DT_STRING)
+            why = "is for inputs and outputs of fixed sizes, without a state and strings";
+    }
+    if (o->io_inside && why) diag_error_as(EXIT_USAGE, NULL, "--io-in-workspace %s", why);
+    return !o->io_inside || !why;
+}
+
 bool graph_trains(const Graph *g) {
     bool loss = false, writes = false;
     for (int i = 0; i < g->outputs.n; i++) {
@@ -109,6 +123,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     mark_states(g);
+    if (!check_inside(g, o)) return NULL;
     if (!o->machine.backend->plan(p)) return NULL;
     name_kernels(p, "k", &p->numbered);
     return budget_holds(p) ? p : NULL;

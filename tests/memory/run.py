@@ -79,6 +79,39 @@ def results(args, folder, model, options):
     return out, int(re.search(r"bytes\[(\d+)\]", header)[1])
 
 
+def inside(args, model):
+    """--io-in-workspace: the same bits, in a workspace that has room for inputs and outputs, too."""
+    def check(folder):
+        options = ["--target", "cortex-m4"]
+        want, apart = results(args, folder, model, options)
+        header = (folder / "m.h").read_text()
+        names = re.search(r"int m_run\(m_workspace \*ws, const float (\w+)\[[\d*]+\], float (\w+)\[", header)
+        sizes = {"inputs": ends(header, names[1]), "outputs": ends(header, names[2])}
+        made = compiled(args, folder, model, [*options, "--io-in-workspace"])
+        if made.returncode:
+            return False, made.stderr
+        places = ("memcpy(M_%s(work), in, sizeof in);\n    if (m_run(work)) return 1;\n"
+                  "    memcpy(out, M_%s(work), sizeof out);")
+        main = (MAIN % sizes).replace("if (!work || m_run(work, in, out)) return 1;",
+                                      places % (names[1].upper(), names[2].upper()))
+        (folder / "main.c").write_text("#include <string.h>\n" + main)
+        flags = "-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined"
+        subprocess.run([args.cc, *flags.split(), "-fno-sanitize-recover=all", "-I", folder, folder / "main.c",
+                        folder / "m.c", "-lm", "-o", folder / "m"], check=True, capture_output=True, text=True)
+        got = subprocess.run([folder / "m"], check=True, capture_output=True).stdout
+        bytes_ = int(re.search(r"bytes\[(\d+)\]", (folder / "m.h").read_text())[1])
+        most = apart + 4 * (sizes["inputs"] + sizes["outputs"])
+        return got == want and bytes_ < most, f"{bytes_} bytes of {most}"
+    return check
+
+
+def no_places(args):
+    def check(folder):
+        made = compiled(args, folder, MODELS["digits"], ["--target", "generic", "--io-in-workspace"])
+        return made.returncode == 2 and "--io-in-workspace is for" in made.stderr, made.stderr
+    return check
+
+
 def near(a, b):
     x, y = (struct.unpack(f"{len(v) // 4}f", v) for v in (a, b))
     return len(x) == len(y) and all(abs(p - q) <= 2e-5 * max(1, max(map(abs, y))) for p, q in zip(x, y))
@@ -163,6 +196,8 @@ def main():
     p.add_argument("--cc", default=os.environ.get("CC", "cc"))
     args = p.parse_args()
     checks = [(name, same_bits(args, model)) for name, model in MODELS.items()]
+    checks += [(f"{name}, ends in the workspace", inside(args, model)) for name, model in MODELS.items()]
+    checks.append(("ends in the workspace of other targets", no_places(args)))
     checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))
     checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
     checks.append(("results over inputs", over_inputs(args)))
