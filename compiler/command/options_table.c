@@ -270,7 +270,7 @@ const Option options[] = {
     { "optimize", 0, "speed|size", COMPILES, "Code",
         "size: the least code, weights no larger than the model's; speed without it",
         SET_ONE_OF(set_optimize, "speed size") },
-    { "io", 0, "TYPE", COMPILES, "Code",
+    { "io", 0, "TYPE", COMPILE | BUILDS | INSPECT, "Code",
         "int8, uint8 or int16: inputs and outputs that the model quantizes to it are these integers, with their scale "
         "and zero point in the header; bytes are signed or not as is said here",
         SET_ONE_OF(set_io, "int8 uint8 int16") },

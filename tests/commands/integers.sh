@@ -134,6 +134,7 @@ status 2 'no such type' "$burncc" ends.onnx --io int4
 status 1 'no such steps' "$burncc" ends.onnx --io int16 -o none.c
 says '`burncc quantize` makes models of which they are bytes'
 absent none.c
+status 2 'not for a model of floats to come' "$burncc" quantize ends.onnx --io int8 --data x -o none.onnx
 status 2 'no gradients' "$burncc" ends.onnx --io int8 --train
 status 0 'inputs given as floats' "$burncc" bench ends.onnx --io int8 --target cortex-m4 --seconds 0.01
 finish
