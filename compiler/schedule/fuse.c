@@ -12,7 +12,7 @@
 #include <string.h>
 
 // nodes and operands of one kernel: bounds compile time and the generated function's size
-enum { MAX_INSIDE = 256, MAX_READS = 48 };
+enum { MAX_INSIDE = 256, MAX_READS = 48, FAR_SMALLER = 64 };
 
 typedef struct Fuser {
     Plan *plan;
@@ -66,22 +66,29 @@ static bool users_inside(const Fuser *f, const Value *v) {
     return u->n > 0;
 }
 
-// Is the value computed from where its element stands alone, in few operations? Every kernel that reads it computes it
-// again: that costs no memory traffic, and shows a mask of positions to attention_keys.c.
-static bool spends(const Fuser *f, const Value *v, double *left) {
+// An input of so few elements that they stay near, as the classes that rows have.
+static bool is_small_input(const Fuser *f, const Value *v, const Value *of) {
+    return !v->def && !v->data && v->graph == f->plan->graph && type_is_static(&v->type) && type_is_static(&of->type)
+        && type_count(&v->type) <= type_count(&of->type) / FAR_SMALLER;
+}
+
+// Is the value computed from where its element stands alone, or a far smaller input, in few operations? Every kernel
+// that reads it computes it again: that costs no memory traffic, and shows a mask of positions to attention_keys.c.
+static bool spends(const Fuser *f, const Value *v, const Value *of, double *left) {
     const Node *n = v->def;
+    if (is_small_input(f, v, of)) return true;
     if (v->data) return type_size(f->plan->graph, &v->type) == 1;
     if (!n || v->graph != f->plan->graph) return false;
     if (n->op == OP_Iota) return true;
     *left -= node_cost(n);
     if (*left < 0 || !is_pull(n) || (!op_is_map(n->op) && !op_is_view(n->op))) return false;
-    for (int i = 0; i < n->n_in; i++) if (n->in[i] && !spends(f, n->in[i], left)) return false;
+    for (int i = 0; i < n->n_in; i++) if (n->in[i] && !spends(f, n->in[i], of, left)) return false;
     return true;
 }
 
 static bool is_of_index(const Fuser *f, const Value *v) {
     double left = 8;
-    return spends(f, v, &left);
+    return spends(f, v, v, &left);
 }
 
 static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
