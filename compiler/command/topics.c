@@ -60,7 +60,8 @@ static const Topic topics[] = {
         "burncc fit learns from data in one command; burncc predict, evaluate and report use what it leaves.",
         ":Learning", "docs/fit.md", more_sources },
     { "gpu", "programs for Vulkan",
-        "--target vulkan writes SPIR-V, and C that runs it through Vulkan. BURN_VK_DEVICE picks the GPU.",
+        "--target vulkan writes SPIR-V, and C that runs it through Vulkan. BURN_VK_DEVICE picks the GPU, "
+        "BURN_VK_CACHE names a folder for what its driver makes of the kernels.",
         "target precision", "docs/vulkan.md", NULL },
     { "firmware", "without an operating system",
         "Generated C needs no operating system, no allocation and few functions of the C library; targets "

@@ -146,6 +146,20 @@ static int kind_rank(burn_vk_kind kind)
     }
 }
 
+/* The error, and behind it the devices that there are. */
+static int device_unknown(const VkPhysicalDevice *all, uint32_t count, const char *name)
+{
+    vk_fail(NULL, BURN_ENODEV, "no Vulkan device is called \"%.64s\"", name);
+    for (uint32_t i = 0; i < count; i++) {
+        burn_vk_device device;
+        device_describe(all[i], &device);
+        const size_t at = strlen(error.text);
+        snprintf(error.text + at, sizeof error.text - at, "%s#%lu %.60s", i > 0 ? ", " : "; there are ",
+            (unsigned long)i, device.name);
+    }
+    return BURN_ENODEV;
+}
+
 static int device_choose(burn_vk *vk, const char *name)
 {
     VkPhysicalDevice *all;
@@ -167,14 +181,17 @@ static int device_choose(burn_vk *vk, const char *name)
             vk->physical = all[i];
         }
     }
-    free(all);
     if (best > 0)
-        return BURN_OK;
-    if (lacks != NULL)
-        return vk_fail(NULL, BURN_ENODEV, "the Vulkan device%s%s lacks %s", name != NULL ? " " : "",
+        rc = BURN_OK;
+    else if (lacks != NULL)
+        rc = vk_fail(NULL, BURN_ENODEV, "the Vulkan device%s%s lacks %s", name != NULL ? " " : "",
             name != NULL ? name : "", lacks);
-    return name != NULL ? vk_fail(NULL, BURN_ENODEV, "no Vulkan device is called \"%s\"", name)
-                        : vk_fail(NULL, BURN_ENODEV, "there is no Vulkan device");
+    else if (name != NULL && count > 0)
+        rc = device_unknown(all, count, name);
+    else
+        rc = vk_fail(NULL, BURN_ENODEV, "there is no Vulkan device");
+    free(all);
+    return rc;
 }
 
 /* --- features ----------------------------------------------------------------------------------------------------- */

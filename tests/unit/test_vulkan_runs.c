@@ -536,7 +536,7 @@ static void test_devices(void **state)
     }
     free(list);
     assert_int_equal(burn_vk_open(&vk, "#77"), BURN_ENODEV);
-    assert_non_null(strstr(burn_vk_last_error(NULL), "no Vulkan device is called \"#77\""));
+    assert_non_null(strstr(burn_vk_last_error(NULL), "no Vulkan device is called \"#77\"; there are #0 "));
     assert_int_equal(burn_vk_devices(NULL, 1), BURN_EINVAL);
 }
 
@@ -552,7 +552,9 @@ static void test_validation(void **state)
     }
     char self[4096] = { 0 }, command[5000], line[1024];
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
-    snprintf(command, sizeof command, "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation "
+    /* what the layer itself leaves when it is unloaded is not ours */
+    snprintf(command, sizeof command, "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 "
+        "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation "
         "VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT '%s' 2>&1", self);
     FILE *out = popen(command, "r");
     assert_non_null(out);
