@@ -20,6 +20,7 @@ typedef struct Dialect {
     // name of the fused multiply-add for sums of products; NULL: * and +
     const char *fma;
     bool lanes;                                         // split long inner reductions into independent partial results
+    int unrolled;                                       // so many terms of a reduction stand one after the other
     // an extent or a step from element to element that may be other than this in the next kernel of the same text:
     // how it is spelled; NULL: as itself
     const char *(*number)(void *ctx, int64_t value);

@@ -10,7 +10,8 @@
 
 // MIN_ARGUMENT: loops this long are vector code without their length; the fewer steps of shorter ones are unrolled.
 // MIN_HOLE: templates unroll what they have to, and the C compiler sums over few terms.
-enum { MIN_ARGUMENT = 33, MIN_HOLE = 5 };
+// MAX_TERMS: of a reduction that stand one after the other, without a loop; SMALL_TERMS: where code is to be small.
+enum { MIN_ARGUMENT = 33, MIN_HOLE = 5, MAX_TERMS = 16, SMALL_TERMS = 4 };
 enum { KEY_AXES = 4 };                                  // of a query in attention: b0, b1, b2, m
 
 const char *c_size(const CFile *g, const Kernel *k, int i) {
@@ -124,6 +125,7 @@ static Dialect c_dialect(KernelText *k) {
         .constant = "const ",
         .graph = k->file->plan->graph,
         .lanes = true,
+        .unrolled = k->file->options->small && !k->file->options->machine.vectors ? SMALL_TERMS : MAX_TERMS,
         .number = k->file->numbers ? c_number : NULL,
         .type = spell_c.type,
         .language = &spell_c,

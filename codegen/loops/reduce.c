@@ -196,20 +196,18 @@ static void emit_gather(LoopPrinter *p, Expr *e, int depth) {
 // ---------------------------------------------------------------- reductions and their peers
 // A few terms stand one after the other, without loops: nothing between the C compiler and a vector over the points
 // around them.
-enum { MAX_UNROLLED = 16 };
-
 bool loops_unrolls(const LoopPrinter *p, const Expr *e) {
     int64_t terms = 1;
-    if (!p->d->lanes || reduce_is_arg(e->rop)) return false;
+    if (reduce_is_arg(e->rop)) return false;
     for (int i = 0; i < e->n_axes; i++) {
-        if (!dim_is_const(p->k->axes.at[e->axes[i]].size) || terms > MAX_UNROLLED) return false;
+        if (!dim_is_const(p->k->axes.at[e->axes[i]].size) || terms > p->d->unrolled) return false;
         terms *= p->k->axes.at[e->axes[i]].size;
     }
     for (int i = 0; i < p->exprs.n; i++)                // a sum inside of a term has loops of its own
         if (p->exprs.at[i]->op == E_Reduce && p->scope_of[p->exprs.at[i]->id] >= p->axis_scope[e->axes[0]]
             && p->scope_of[p->exprs.at[i]->id] <= loops_body_scope(p, e))
             return false;
-    return terms > 1 && terms <= MAX_UNROLLED;
+    return terms > 1 && terms <= p->d->unrolled;
 }
 
 static void emit_unrolled(LoopPrinter *p, Expr *e, int depth) {

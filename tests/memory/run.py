@@ -47,6 +47,12 @@ MODEL(three)
     output("y", x);
 }
 """
+FEW = """#include <burncc/model.h>
+MODEL(few)
+{
+    output("y", softmax(input("x", F32, 3, 12), 1));
+}
+"""
 WAYS = {"a target without an operating system": ["--target", "cortex-m4"],
         "--ram": ["--target", "portable", "--ram", "64M"],
         "--optimize size": ["--target", "portable", "--optimize", "size"],
@@ -102,6 +108,19 @@ def inside(args, model):
         bytes_ = int(re.search(r"bytes\[(\d+)\]", (folder / "m.h").read_text())[1])
         most = apart + 4 * (sizes["inputs"] + sizes["outputs"])
         return got == want and bytes_ < most, f"{bytes_} bytes of {most}"
+    return check
+
+
+def few_terms(args):
+    """Sums of a few terms are loops where code is to be small, and come to the same bits."""
+    def check(folder):
+        (folder / "few.c").write_text(FEW)
+        seen = []
+        for options in ([], ["--optimize", "size"]):
+            out, _ = results(args, folder, [folder / "few.c"], ["--target", "portable", *options])
+            seen.append((out, (folder / "m.c").read_text().count("burn_exp_f32(")))
+        (want, many), (got, few) = seen
+        return want == got and few + 10 < many, f"{few} calls of a function where {many} were"
     return check
 
 
@@ -197,6 +216,7 @@ def main():
     args = p.parse_args()
     checks = [(name, same_bits(args, model)) for name, model in MODELS.items()]
     checks += [(f"{name}, ends in the workspace", inside(args, model)) for name, model in MODELS.items()]
+    checks.append(("sums of a few terms", few_terms(args)))
     checks.append(("ends in the workspace of other targets", no_places(args)))
     checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))
     checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
