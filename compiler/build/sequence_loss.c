@@ -174,7 +174,7 @@ static Value *rnnt(const Alignment *a) {
     Graph *g = a->g;
     Value *blank, *label;
     if (!rnnt_steps(a, &blank, &label)) return NULL;
-    Value *x = rnnt_forward(a, skewed(a, blank), skewed(a, label));
+    Value *on = skewed(a, blank), *next = skewed(a, label), *x = rnnt_forward(a, on, next);
     if (!x) return NULL;
     Value *flat = b_reshape(g, blank, 2, (Dim[]){ blank->type.dim[0], (a->length + 1) * a->steps });
     Value *at = B_MAP(g, arena_printf(g->arena, "y * %lld + max(x - 1, 0)", (long long)a->steps), "x y", a->times,
@@ -227,8 +227,11 @@ Value *b_sequence_loss(Graph *g, const LossRow *row, Value *const *in, const Los
     if (!dim_is_const(steps) || !dim_is_const(length))
         return graph_fail(g, "%s: the steps of %s and the targets %s have to be known", row->name,
             type_text(g->arena, g, &x->type), type_text(g->arena, g, &in[1]->type));
-    Alignment a = { g, x, b_cast(g, in[1], DT_I64), b_insert(g, b_cast(g, in[2], DT_I64), 1),
-        b_insert(g, b_cast(g, in[3], DT_I64), 1), steps, length, (int64_t)loss_number(row, o, "blank") };
+    Alignment a = { .g = g, .x = x, .steps = steps, .length = length };
+    a.blank = (int64_t)loss_number(row, o, "blank");
+    a.target = b_cast(g, in[1], DT_I64);
+    a.times = b_insert(g, b_cast(g, in[2], DT_I64), 1);
+    a.lengths = b_insert(g, b_cast(g, in[3], DT_I64), 1);
     if (!a.target || !a.times || !a.lengths) return NULL;
     if (!is_ctc && x->type.dim[2] != length + 1)
         return graph_fail(g, "%s: targets %s want scores of %lld lengths, not %s", row->name,
