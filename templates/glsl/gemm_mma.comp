@@ -59,7 +59,8 @@ layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = uint16_t(packHalf2x16(vec2(acc, 0.0)))
 // end holes
 
-/* Do a block's vectors run along k, as the elements lie? */
+/* Do a block's vectors run along k, as the elements lie? Conditions below that begin with a hole are settled when it is
+ * filled, and say so by holes alone. */
 #define A_ALONG_K (A_WIDE == 1 || (A_WIDE == 0 && AR != 1))
 #define B_ALONG_K (B_WIDE == 2 || (B_WIDE == 0 && BR == 1))
 
@@ -100,7 +101,7 @@ uvec4 a_load(int b, int m, int k)
 #if A_WIDE
     if (A_WHOLE || (m < M && k < K))
         x = A8_AT((b * AB + m * AR + k * AC) / 8);
-#elif A_ALONG_K
+#elif AR != 1
     [[unroll]] for (int i = 0; i < 8; i++)
         if (m < M && k + i < K)
             x[i / 2] |= A_AT(b * AB + m * AR + (k + i) * AC) << 16 * (i % 2);
@@ -119,7 +120,7 @@ uvec4 b_load(int b, int k, int n)
 #if B_WIDE
     if (B_WHOLE || (k < K && n < N))
         x = B8_AT((b * BB + k * BR + n * BC) / 8);
-#elif B_ALONG_K
+#elif BR == 1
     [[unroll]] for (int i = 0; i < 8; i++)
         if (k + i < K && n < N)
             x[i / 2] |= B_AT(b * BB + (k + i) * BR + n * BC) << 16 * (i % 2);
