@@ -71,6 +71,7 @@ typedef enum KernelKind {
     KERNEL_ATTENTION,
     KERNEL_REGION,
     KERNEL_CALL,
+    KERNEL_PRODUCT,
     // no code of its own: `sizes` are measured from the value that it reads
     KERNEL_SIZES
 } KernelKind;
@@ -97,6 +98,19 @@ typedef struct Convolution {
     // half-cycles that 1024 bytes of packed weights cost: time to fetch them, and memory
     int price;
 } Convolution;
+
+// C[b][m][n] = sum over k of a * b, the factors being expressions over the kernel's axes. Each axis is a digit of one
+// coordinate, whose last varies fastest. Axis number `axes.n + i` stands in them for the number that digit i and those
+// behind it in its coordinate make, and `2 * axes.n + i` for own[i]: what a factor's indices add up of its rows, or
+// columns, alone. shares: of the terms, each a workgroup's; blocks: of all batches.
+enum { COORD_B, COORD_M, COORD_N, COORD_K, COORDS, MAX_OWN = 4 };
+typedef struct Coordinate { int n; int64_t size; signed char axis[32]; } Coordinate;
+typedef struct Product {
+    Expr *factor[2];
+    Coordinate of[COORDS];
+    Expr *own[MAX_OWN]; int n_own;
+    int64_t shares, blocks;
+} Product;
 
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
@@ -198,6 +212,8 @@ struct Kernel {
         struct { int part_axis, spread; Team team; } loop;
         // window: of a convolution of bytes, whose rows the template of a product reads where they lie
         struct { Contraction gemm; Convolution window; };
+        // KERNEL_PRODUCT: on a GPU
+        Product product;
         Convolution conv;                               // KERNEL_CONV, KERNEL_DEPTHWISE, KERNEL_PLANES
         Attention attention;
         // parameters in order, inputs first; fails: not 0: it returns an int, and where that is not 0 the run returns

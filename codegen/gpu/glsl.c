@@ -64,7 +64,7 @@ static uint32_t first_element(const Layout *l, Value *v) {
 // The push constants, before anything is spelled: the order in which a C compiler evaluates arguments decides nothing.
 static void place_values(Printing *p) {
     const Kernel *k = p->kernel;
-    for (int i = 0; i < k->writes.n + k->reads.n && p->placed.n < MAX_PUSH; i++) {
+    for (int i = 0; i < k->writes.n + k->reads.n && p->placed.n < MAX_PUSH - (int)COUNT(p->more); i++) {
         Value *v = i < k->writes.n ? k->writes.at[i] : k->reads.at[i - k->writes.n];
         VEC_PUSH(p->arena, p->placed, v);
     }
@@ -340,9 +340,10 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     text_printf(&guarded, "%s", "");
     print_guarded(p, &guarded);
     print_views(p, &shader);
-    for (int i = 0; i < p->placed.n; i++)
-        text_printf(&shader, "%sat%d%s", i ? ", " : "layout(push_constant) uniform Places { int ", i,
-            i + 1 < p->placed.n ? "" : "; };\n");
+    if (p->placed.n) text_printf(&shader, "layout(push_constant) uniform Places { int at0");
+    for (int i = 1; i < p->placed.n; i++) text_printf(&shader, ", at%d", i);
+    for (int i = 0; i < p->n_more; i++) text_printf(&shader, ", %s", p->more[i].name);
+    if (p->placed.n) text_printf(&shader, "; };\n");
     print_parts(p, &shader);
     text_printf(&shader, "%s\n", shared);
     spell_helpers(&spell_glsl, &shader, NULL, arena_printf(p->arena, "%s%s", guarded.at, body));
@@ -353,6 +354,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     out->glsl = text.at;
     out->n_push = p->placed.n;
     for (int i = 0; i < out->n_push; i++) out->push[i] = first_element(p->layout, p->placed.at[i]);
+    for (int i = 0; i < p->n_more; i++) out->push[out->n_push++] = p->more[i].value;
 }
 
 // ---------------------------------------------------------------- kernels of the model's own (ops/custom.c)
@@ -452,15 +454,25 @@ static bool loop_kernel(Printing *p, Shader *out) {
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
     Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
     if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) return own_kernel(a, o, l, k, out);
-    if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM) {
+    if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM && k->kind != KERNEL_PRODUCT) {
         diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
         return false;
     }
     if (!check_kernel(a, l, k)) return false;
     place_values(&p);
+    if (k->kind == KERNEL_PRODUCT) return glsl_product(&p, out);
     if (k->kind != KERNEL_GEMM) return loop_kernel(&p, out);
     Printing other = p;
     Shader *matrix = NEW(a, Shader);
     if (o->precision && glsl_matrix(&other, matrix)) out->instead = matrix;
     return glsl_gemm(&p, out);
+}
+
+void glsl_clear(Arena *a, const Layout *l, Shader *out) {
+    *out = (Shader){ .points = l->n_counters, .groups = { (l->n_counters + LOCAL_SIZE - 1) / LOCAL_SIZE, 1, 1 } };
+    out->glsl = arena_printf(a,
+        "#version 450\nlayout(set = 0, binding = 0, std430) buffer Counts { uint counts[]; };\n"
+        "layout(local_size_x = %d) in;\n\nvoid main() {\n"
+        "    if (gl_GlobalInvocationID.x < %uu) counts[%lldu + gl_GlobalInvocationID.x] = 0u;\n}\n",
+        LOCAL_SIZE, l->n_counters, (long long)(l->counters_at / (int64_t)sizeof(uint32_t)));
 }

@@ -7,6 +7,7 @@
 // views of several elements at a time
 typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_COUNT } Wide;
 
+typedef struct More { const char *name; uint32_t value; } More;
 typedef struct Printing {
     Arena *arena;
     const Options *options;
@@ -17,6 +18,7 @@ typedef struct Printing {
     bool written[2], guarded[2][DT_COUNT];
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
     VEC(Value *) placed;
+    More more[2]; int n_more;                           // and others, by name
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
 } Printing;
@@ -36,6 +38,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
 // gemm.c, and on matrix units matrix.c, which is false where factors are not of 16 bits
 bool glsl_gemm(Printing *p, Shader *out);
 bool glsl_matrix(Printing *p, Shader *out);
+bool glsl_product(Printing *p, Shader *out);            // product.c
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
 void glsl_finish(Printing *p, Text *out);
 #endif

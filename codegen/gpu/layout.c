@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Where a GPU program's values lie: one arena holds the plan's workspace, then the inputs, then the outputs; weights
-// have a buffer of their own.
+// have a buffer of their own. Last come the counters of products whose terms are shared out.
 #include "vulkan.h"
 #include "codegen/weights.h"
 
@@ -8,10 +8,18 @@ enum { IO_ALIGN = 256 };                                // of inputs and outputs
 
 static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_ALIGN - 1); }
 
+static uint32_t counters_of(const Kernel *k) {
+    return k->kind == KERNEL_PRODUCT && k->product.shares > 1 ? (uint32_t)k->product.blocks : 0;
+}
+
 Layout layout_make(Arena *a, const Plan *p, bool external) {
     const Graph *g = p->graph;
-    Layout l = { p, NEW_ARRAY(a, int64_t, g->inputs.n + 1), NEW_ARRAY(a, int64_t, g->outputs.n + 1),
-        external ? WEIGHTS_HEADER : 0, align_up(p->work_bytes), 0, align_up(p->work_bytes) };
+    Layout l = { .plan = p,
+        .input_at = NEW_ARRAY(a, int64_t, g->inputs.n + 1),
+        .output_at = NEW_ARRAY(a, int64_t, g->outputs.n + 1),
+        .weights_at = external ? WEIGHTS_HEADER : 0,
+        .arena_bytes = align_up(p->work_bytes),
+        .work_bytes = align_up(p->work_bytes) };
     for (int i = 0; i < g->inputs.n; i++) {
         l.input_at[i] = l.arena_bytes;
         l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));
@@ -20,6 +28,9 @@ Layout layout_make(Arena *a, const Plan *p, bool external) {
         l.output_at[i] = l.arena_bytes;
         l.arena_bytes += align_up(type_bytes(&g->outputs.at[i]->type));
     }
+    l.counters_at = l.arena_bytes;
+    for (int i = 0; i < p->kernels.n; i++) l.n_counters += counters_of(p->kernels.at[i]);
+    l.arena_bytes += align_up(l.n_counters * (int64_t)sizeof(uint32_t));
     l.weights_bytes = p->weight_bytes ? p->weight_bytes + l.weights_at : 0;
     return l;
 }
@@ -39,4 +50,19 @@ Region layout_region(const Layout *l, Value *v) {
     default: r.at += b->offset; break;
     }
     return r;
+}
+
+Region layout_scratch(const Kernel *k) {
+    Region r = { 0 };
+    if (!k->scratch) return r;
+    const Buffer *b = buffer_owner(k->scratch, &r.at);
+    r.at += b->offset;
+    r.bytes = k->scratch->bytes;
+    return r;
+}
+
+uint32_t layout_counter(const Layout *l, const Kernel *k) {
+    uint32_t at = (uint32_t)(l->counters_at / (int64_t)sizeof(uint32_t));
+    for (int i = 0; l->plan->kernels.at[i] != k; i++) at += counters_of(l->plan->kernels.at[i]);
+    return at;
 }

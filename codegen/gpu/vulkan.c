@@ -23,23 +23,26 @@ typedef struct Dispatch {
     const char *words, *words_instead;                  // the arrays of its modules
 } Dispatch;
 
-static bool meet(const Layout *l, Value *x, Value *y) {
-    Region a = layout_region(l, x), b = layout_region(l, y);
-    return a.is_weight == b.is_weight && a.at < b.at + b.bytes && b.at < a.at + a.bytes;
+// What a kernel reads or writes, its scratch memory last: number i of them.
+static Region touched(const Layout *l, const Kernel *k, bool writes, int i) {
+    if (writes && i == k->writes.n) return layout_scratch(k);
+    return layout_region(l, writes ? k->writes.at[i] : k->reads.at[i]);
 }
 
-static bool any_meet(const Layout *l, Value *const *x, int nx, Value *const *y, int ny) {
+static bool any_meet(const Layout *l, const Kernel *x, bool x_writes, const Kernel *y, bool y_writes) {
+    const int nx = x_writes ? x->writes.n + 1 : x->reads.n, ny = y_writes ? y->writes.n + 1 : y->reads.n;
     for (int i = 0; i < nx; i++)
-        for (int j = 0; j < ny; j++)
-            if (meet(l, x[i], y[j])) return true;
+        for (int j = 0; j < ny; j++) {
+            const Region a = touched(l, x, x_writes, i), b = touched(l, y, y_writes, j);
+            if (a.is_weight == b.is_weight && a.at < b.at + b.bytes && b.at < a.at + a.bytes) return true;
+        }
     return false;
 }
 
 // Must `later` wait for `earlier`? It reads what that one writes, or writes what that one reads or writes.
 static bool depends(const Layout *l, const Kernel *later, const Kernel *earlier) {
-    return any_meet(l, later->reads.at, later->reads.n, earlier->writes.at, earlier->writes.n) ||
-           any_meet(l, later->writes.at, later->writes.n, earlier->reads.at, earlier->reads.n) ||
-           any_meet(l, later->writes.at, later->writes.n, earlier->writes.at, earlier->writes.n);
+    return any_meet(l, later, false, earlier, true) || any_meet(l, later, true, earlier, false)
+        || any_meet(l, later, true, earlier, true);
 }
 
 static int by_level(const void *x, const void *y) {
@@ -47,10 +50,13 @@ static int by_level(const void *x, const void *y) {
     return a->level != b->level ? a->level - b->level : a->order - b->order;
 }
 
-// Each kernel on the first level after all it depends on; then levels in order.
+static bool counts(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.shares > 1; }
+
+// Each kernel on the first level after all it depends on, on no counters before they are cleared; then levels in order.
 static void sort_levels(const Layout *l, Dispatch *d, int n) {
     for (int i = 0; i < n; i++) {
         d[i].order = i;
+        d[i].level = counts(d[i].kernel);
         for (int j = 0; j < i; j++)
             if (d[j].level >= d[i].level && depends(l, d[i].kernel, d[j].kernel)) d[i].level = d[j].level + 1;
     }
@@ -232,8 +238,13 @@ static void declare(VkFile *g, const Program *p, const Layout *l, const char *na
 
 // Shaders of the kernels that have anything to compute, by level; their number, or -1 with diagnostics.
 static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch *d) {
+    static const Kernel clearing = { .kind = KERNEL_LOOP, .name = "clear_counters" };
     int n = 0;
     bool ok = true;
+    if (l->n_counters) {
+        d[n] = (Dispatch){ .kernel = &clearing };
+        glsl_clear(a, l, &d[n++].shader);
+    }
     for (int i = 0; i < p->kernels.n; i++) {
         d[n] = (Dispatch){ .kernel = p->kernels.at[i] };
         if (!glsl_kernel(a, o, l, d[n].kernel, &d[n].shader)) ok = false;
@@ -352,8 +363,9 @@ const Backend backend_vulkan = {
     .halves = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .has_template = gpu_has_template,
-    .shares = gpu_shares,
     .spread_points = true,
+    .windows_in_loops = true,
+    .shares = gpu_shares,
     .kernels = "glsl",
     .claims = gpu_claims,
     .plan = gpu_plan,

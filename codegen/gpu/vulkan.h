@@ -11,6 +11,8 @@ typedef struct Layout {
     // of the first weight in its buffer: what stands before it in a file
     int64_t weights_at;
     int64_t arena_bytes, weights_bytes, work_bytes;     // work: of the arena, before the inputs
+    // in the arena: counters of products' shares, words that are 0 when a run begins (vulkan.c)
+    int64_t counters_at; uint32_t n_counters;
 } Layout;
 
 typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers
@@ -18,6 +20,8 @@ typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes 
 Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
 DType layout_element(const Layout *l, const Value *v);  // of the value in memory: its own, or what --precision makes it
+Region layout_scratch(const Kernel *k);                 // of no bytes where it has none
+uint32_t layout_counter(const Layout *l, const Kernel *k);          // the first of a product's, in words of the arena
 
 enum { MAX_PUSH = 32 };                                 // words of push constants on every device
 // One dispatch: invocations beyond `points` do nothing.
@@ -38,4 +42,5 @@ const char *glsl_custom_text(Arena *a, const char *text, int n, const Operand *o
 // glsl.c
 // false with a diagnostic at the kernel's node
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
+void glsl_clear(Arena *a, const Layout *l, Shader *out);                // what sets the counters to 0
 #endif

@@ -34,6 +34,8 @@ typedef struct Fuser {
     bool *turned;
     // by node position: maps that an anchor before them could take as its epilogue; of any type
     bool *epilogue, *retyped;
+    // by node position: views that the kernel's anchor reads its factors through (Backend.windows_in_loops)
+    bool *factor;
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
 typedef ConcatUsers Users;
@@ -111,6 +113,10 @@ static bool is_anchor(const Node *n, const Options *o) {
     return b->has_template && b->has_template(n, o);
 }
 
+static bool stays_loop(const Node *n, const Options *o) {
+    return n->op == OP_Conv && o->machine.backend->windows_in_loops;
+}
+
 // What follows it reads bytes; as the product's epilogue it would be stored in their place, and take more.
 static bool is_stored_byte(const Node *n) { return node_is_stored(n) && dtype_size(n->out[0]->type.dtype) == 1; }
 
@@ -167,6 +173,16 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Opt
     return r <= 1 || (double)(r - 1) * node_cost(n) <= 40;
 }
 
+// What n reads is to be looked at; in front of an anchor, and of views in front of it, views alone join.
+static void see_inputs(Fuser *f, const Node *n, bool factor) {
+    for (int i = 0; i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (!v || !v->def || v->data || v->graph != f->plan->graph) continue;
+        f->seen[v->def->mark] = true;
+        if (factor) f->factor[v->def->mark] = true;
+    }
+}
+
 // Grows the set from the root's node: positions below it in descending order, so that all users of a node are decided
 // before it.
 static void grow(Fuser *f, Fusion *fu, const Options *o) {
@@ -177,6 +193,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     memset(f->summed, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->turned, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->factor, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->reads, 0, sizeof(int64_t) * (size_t)f->n_nodes);
     f->inside[root] = true;
     f->pointwise[root] = is_pointwise(fu->root->def);
@@ -184,6 +201,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     f->reads[root] = 1;
     fu->anchor = is_anchor(fu->root->def, o) ? fu->root : NULL;
     f->seen[root] = true;
+    if (fu->anchor && stays_loop(fu->root->def, o)) see_inputs(f, fu->root->def, true);
     for (int i = 0; i < fu->n_also; i++) {
         int at = fu->also[i]->def->mark;
         f->inside[at] = f->pointwise[at] = f->seen[at] = true;
@@ -195,10 +213,13 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
         if (!f->inside[at]) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu, o)) continue;
+            if (f->factor[at] && !op_is_view(n->op)) continue;
             if (is_anchor(n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || node_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
-                if (!fu->anchor && fits) fu->anchor = v;
+                if (fu->anchor || !fits) continue;
+                fu->anchor = v;
+                if (stays_loop(n, o)) see_inputs(f, n, true);
                 continue;
             }
             f->reads[at] = reads_of(f, v);
@@ -209,10 +230,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             f->turned[at] = users_turned(f, v);
             count++;
         }
-        if (is_anchor(n, o)) continue;
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->def && !n->in[i]->data && n->in[i]->graph == fu->plan->graph)
-                f->seen[n->in[i]->def->mark] = true;
+        if (!is_anchor(n, o)) see_inputs(f, n, f->factor[at]);
     }
 }
 
@@ -256,7 +274,12 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
         NULL;
 }
 
-static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, Dim at) {
+static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, int axis, Dim at) {
+    if (stays_loop(fu->anchor->def, f->plan->options)) {
+        f->inside[fu->anchor->def->mark] = true;
+        fu->anchor = NULL;
+        return kernel_loop(f->plan->scratch, fu, into, axis, at);
+    }
     if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->plan->scratch, fu, into, at);
     Kernel *k = into ? NULL : fuse_attention(f, fu);
     return k || fu->violation ? k : kernel_gemm(f->plan->scratch, fu, into, at);
@@ -302,8 +325,9 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
             continue;
         }
         Kernel *k = NULL;
-        if (fu.anchor && into && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
-        else if (fu.anchor) k = fuse_anchor(f, &fu, into, at);
+        bool piece = into && fu.anchor && !stays_loop(fu.anchor->def, o);
+        if (piece && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
+        else if (fu.anchor) k = fuse_anchor(f, &fu, into, axis, at);
         else k = kernel_loop(f->plan->scratch, &fu, into, axis, at);
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
         if (k && !half) {
@@ -483,6 +507,7 @@ static void collect(Fuser *f, Graph *g) {
     f->turned = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     f->epilogue = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     f->retyped = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
+    f->factor = NEW_ARRAY(f->scratch, bool, f->n_nodes + 1);
     int at = 0;
     for (Node *n = g->first; n; n = n->next) {
         n->mark = at;

@@ -51,6 +51,8 @@ typedef struct Backend {
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own
     bool spread_points;
+    // convolutions that have a template are loop nests all the same, in which the back end finds the product
+    bool windows_in_loops;
     // into how many shares of its terms should this product be cut, to be summed by another kernel? NULL: none is
     int64_t (*shares)(const struct Node *product);
     // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none

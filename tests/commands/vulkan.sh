@@ -89,6 +89,18 @@ write("tied", [node("Cast", ["x"], ["i"], to=INT64), node("Gather", ["t", "i"], 
 nodes = [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Conv", ["x", "v"], ["s"])]
 write("conv", nodes + [node("Add", ["h", "s"], ["y"])],
       [1, 64, 28, 28], [1, 96, 28, 28], {"w": [96, 64, 3, 3], "v": [96, 64, 1, 1]})
+# products too: strides, dilation, padding, groups; one and three axes of space, several images, a part of a
+# concatenation, and more rows than columns
+for name, x, w, out, more in (
+        ("conv_strided", [2, 5, 23, 29], [19, 5, 5, 3], [2, 19, 12, 8],
+         {"strides": [2, 3], "dilations": [1, 2], "pads": [2, 1, 2, 0]}),
+        ("conv_groups", [1, 24, 13, 11], [36, 8, 3, 3], [1, 36, 13, 11], {"group": 3, "pads": [1, 1, 1, 1]}),
+        ("conv_1d", [3, 16, 50], [24, 16, 4], [3, 24, 47], {}),
+        ("conv_3d", [1, 3, 7, 9, 8], [16, 3, 3, 3, 3], [1, 16, 5, 7, 6], {}),
+        ("conv_shares", [1, 256, 7, 7], [40, 256, 3, 3], [1, 40, 7, 7], {"pads": [1, 1, 1, 1]})):
+    write(name, [node("Conv", ["x", "w"], ["h"], **more), node("Relu", ["h"], ["y"])], x, out, {"w": w})
+write("conv_part", [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Concat", ["x", "h"], ["y"], axis=1)],
+      [2, 24, 9, 9], [2, 44, 9, 9], {"w": [20, 24, 3, 3]})
 # a row of outputs from a long sum: teams of neighbouring points, sizes that fill no workgroup
 write("gemv", [node("MatMul", ["x", "w"], ["y"])], [1, 700], [1, 333], {"w": [700, 333]})
 # teams of neighbouring ranks: two reductions, then the row
@@ -117,7 +129,7 @@ assert error <= float(sys.argv[2]) * scale, (error, scale)
 END
     result $? "$1 in $2 agrees with the portable target"
 }
-for model in gemm product_* tied conv gemv softmax norm total largest rows; do
+for model in gemm product_* tied conv conv_* gemv softmax norm total largest rows; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     compare $model f32 1e-5
 done
@@ -138,6 +150,13 @@ says 'gemm k0_matmul_h \[16 250 64\]'
 status 0 "a table that is read turned" "$burncc" tied/model.onnx --target vulkan -o tied.c
 grep -q 'weights: the 1120064 bytes' tied.h
 result $? "is stored once"
+for model in conv_strided conv_groups conv_1d conv_3d conv_shares conv_part; do
+    status 0 "$model is a product" "$burncc" $model/model.onnx --target vulkan --dump plan
+    says '^  product '
+done
+status 0 "shaders of shares" "$burncc" conv_shares/model.onnx --target vulkan --dump glsl
+says 'atomicAdd\(counts'
+says '^// clear_counters.* level 0'
 status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c

@@ -50,6 +50,7 @@ static const Block *best_block(double batch, int64_t m, int64_t n, int64_t k) {
 
 bool gpu_has_template(const Node *n, const Options *o) {
     (void)o;
+    if (n->op == OP_Conv) return gpu_takes_conv(n);
     if (n->op != OP_MatMul || n->in[0]->type.dtype != DT_F32 || n->in[1]->type.dtype != DT_F32) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     if (!type_is_static(x) || !type_is_static(w) || x->rank < 2 || w->rank < 2) return false;
@@ -65,7 +66,7 @@ bool gpu_has_template(const Node *n, const Options *o) {
 int64_t gpu_shares(const Node *n) {
     enum { MOST_SHARES = 16 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (!gpu_has_template(n, NULL) || w->rank != 2) return 1;
+    if (n->op != OP_MatMul || !gpu_has_template(n, NULL) || w->rank != 2) return 1;
     const int64_t k = w->dim[0], columns = w->dim[1], rows = type_count(x) / k;
     const double part = (double)rows * (double)columns * 4 / machine.bytes;
     double least = block_time(best_block(1, rows, columns, k), 1, rows, columns, k);

@@ -17,6 +17,9 @@ bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
     if (p->options->precision && !p->parent) gpu_halves(p);
+    // products store over nothing that they read
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p->arena, p->kernels.at[i]);
     if (!memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_spread(p->arena, p->kernels.at[i]);

@@ -7,4 +7,10 @@
 void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
 void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
+// product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
+Kernel *product_of(Arena *a, const Kernel *loop);
+void product_lift(Kernel *k);                           // what of its factors' indices the terms do not change: own[]
+// blocks.c: a loop kernel that is a product as large as the template wants becomes one, with its holes filled
+bool gpu_product(Arena *a, Kernel *k);
+bool gpu_takes_conv(const Node *n);                     // is it, by its sizes, perhaps one?
 #endif

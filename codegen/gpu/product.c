@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A product found in a loop nest as a compute shader: its template (templates/glsl/product.comp) with the holes that
+// the schedule has chosen, its factors as functions of their coordinates, and the rest of the kernel as the function
+// that each element of the result goes through.
+#include "glsl.h"
+
+#include "schedule/cpu/templates.h"
+
+#include <string.h>
+
+enum { VECTOR = 16 };                                   // bytes of four floats
+
+static const char coordinate_names[COORDS] = { 'b', 'm', 'n', 'k' };
+
+// const int i0 = v / behind % extent; 0: there is nothing above
+static void print_digit(Text *out, int axis, char v, int64_t behind, int64_t extent) {
+    text_printf(out, "    const int i%d = ", axis);
+    if (behind == 1 && !extent) text_printf(out, "%c;\n", v);
+    else if (behind == 1) text_printf(out, "int(uint(%c) %% %lldu);\n", v, (long long)extent);
+    else if (!extent) text_printf(out, "int(uint(%c) / %lldu);\n", v, (long long)behind);
+    else text_printf(out, "int(uint(%c) / %lldu %% %lldu);\n", v, (long long)behind, (long long)extent);
+}
+
+// i0, i1, ... of a coordinate's digits, and the numbers that they make with those behind them (plan.h), where used.
+static void print_digits(Text *out, const Kernel *k, int which, uint64_t used) {
+    const Coordinate *c = &k->product.of[which];
+    int64_t behind = 1;
+    for (int i = c->n - 1; i >= 0; i--) {
+        const int axis = c->axis[i];
+        const int64_t extent = k->axes.at[axis].extent;
+        if (used >> axis & 1) print_digit(out, axis, coordinate_names[which], behind, i ? extent : 0);
+        behind *= extent;
+        if (used >> (k->axes.n + axis) & 1)
+            print_digit(out, k->axes.n + axis, coordinate_names[which], 1, i ? behind : 0);
+    }
+}
+
+// The kernel's nest with all its axes known: one store of e at `index`.
+static void print_body(Printing *p, Text *out, const Dialect *d, Expr *e, Expr *index) {
+    Arena *a = p->arena;
+    Kernel *k = arena_copy(a, p->kernel, sizeof *p->kernel);
+    const int n = p->kernel->axes.n;
+    k->axes.at = NULL;
+    k->axes.n = k->axes.cap = 0;
+    for (int i = 0; i < 2 * n + MAX_OWN; i++) VEC_PUSH(a, k->axes, ((Axis){ .extent = 2, .size = 2 }));
+    k->n_parallel = k->axes.n;
+    const Store s = { .value = k->stores.at[0].value, .index = index, .expr = e };
+    k->stores.at = NULL;
+    k->stores.n = k->stores.cap = 0;
+    VEC_PUSH(a, k->stores, s);
+    loops_print(a, out, k, d, k->n_parallel, 1);
+}
+
+static void give_back(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    (void)ctx;
+    (void)s;
+    (void)index;
+    text_printf(out, "return %s;", value);
+}
+
+static void keep_own(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    (void)ctx;
+    (void)s;
+    text_printf(out, "own.i%s = %s;", index, value);
+}
+
+static void name_own(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    (void)ctx;
+    (void)s;
+    text_printf(out, "const int i%s = %s;", index, value);
+}
+
+// four elements from this one on, of a buffer whose views have an element of four floats
+static const char *load_four(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, WIDE_F32X4), glsl_origin(p, v), index);
+}
+
+static bool is_digit(const Kernel *k, int which, int axis) {
+    const Coordinate *c = &k->product.of[which];
+    for (int i = 0; i < c->n; i++)
+        if (axis == c->axis[i] || axis == k->axes.n + c->axis[i]) return true;
+    return false;
+}
+
+// struct A_own, what of an element's place its row alone decides, and own A_own(b, m), which makes it
+static void print_own(Printing *p, Text *out, int which, uint64_t used) {
+    const Kernel *k = p->kernel;
+    const Product *of = &k->product;
+    const char name = which ? 'B' : 'A', row = which ? 'n' : 'm';
+    const int first = 2 * k->axes.n;
+    uint64_t digits = used;
+    Dialect d = glsl_dialect(p);
+    d.store = keep_own;
+    text_printf(out, "struct %c_own {\n", name);
+    for (int i = 0; i < first + of->n_own; i++)
+        if (used >> i & 1) text_printf(out, "    int i%d;\n", i);
+    text_printf(out, "};\n\n%c_own %c_own_at(const int b, const int %c) {\n    %c_own own;\n", name, name, row, name);
+    for (int i = 0; i < of->n_own; i++)
+        if (used >> (first + i) & 1) digits |= of->own[i]->axes_used;
+    print_digits(out, k, COORD_B, digits);
+    print_digits(out, k, which ? COORD_N : COORD_M, digits);
+    for (int i = 0; i < first; i++)
+        if (used >> i & 1) text_printf(out, "    own.i%d = i%d;\n", i, i);
+    for (int i = 0; i < of->n_own; i++)
+        if (used >> (first + i) & 1) print_body(p, out, &d, of->own[i], expr_index(k->exprs, first + i));
+    text_printf(out, "    return own;\n}\n\n");
+}
+
+// float A_at(own, k), of a factor
+static void print_element(Printing *p, Text *out, int which) {
+    const Kernel *k = p->kernel;
+    Expr *e = k->product.factor[which];
+    const char name = which ? 'B' : 'A';
+    uint64_t used = e->axes_used;
+    Dialect d = glsl_dialect(p);
+    d.store = give_back;
+    for (int i = 0; i < 2 * k->axes.n; i++)
+        if (is_digit(k, COORD_K, i)) used &= ~(UINT64_C(1) << i);
+    print_own(p, out, which, used);
+    text_printf(out, "float %c_at(const %c_own own, const int k) {\n", name, name);
+    for (int i = 0; i < 64; i++)
+        if (used >> i & 1) text_printf(out, "    const int i%d = own.i%d;\n", i, i);
+    print_digits(out, k, COORD_K, e->axes_used);
+    print_body(p, out, &d, e, expr_index(k->exprs, 0));
+    text_printf(out, "}\n\n");
+}
+
+// vec4 A4_at(b, m, k): four of them
+static void print_four(Printing *p, Text *out, int which) {
+    const Kernel *k = p->kernel;
+    const Product *of = &k->product;
+    Expr *e = of->factor[which];
+    const int first = 2 * k->axes.n;
+    uint64_t used = e->axes_used;
+    Dialect d = glsl_dialect(p);
+    for (int i = 0; i < of->n_own; i++)
+        if (used >> (first + i) & 1) used |= of->own[i]->axes_used;
+    text_printf(out, which ? "vec4 B4_at(const int b, const int k, const int n) {\n" :
+                             "vec4 A4_at(const int b, const int m, const int k) {\n");
+    for (int i = 0; i < COORDS; i++) print_digits(out, k, i, used);
+    d.store = name_own;
+    for (int i = 0; i < of->n_own; i++)
+        if (used >> (first + i) & 1) print_body(p, out, &d, of->own[i], expr_index(k->exprs, first + i));
+    d.store = give_back;
+    d.load = load_four;
+    print_body(p, out, &d, e, expr_index(k->exprs, 0));
+    text_printf(out, "}\n\n");
+}
+
+// void finish(acc, b, m, n): what becomes of the sum at that batch, row and column, and where it is stored
+static void print_finish(Printing *p, Text *out) {
+    const Dialect d = glsl_dialect(p);
+    const Store *s = &p->kernel->stores.at[0];
+    text_printf(out, "void finish(const float acc, const int b, const int m, const int n) {\n");
+    for (int i = 0; i < COORDS; i++) print_digits(out, p->kernel, i, s->expr->axes_used | s->index->axes_used);
+    print_body(p, out, &d, s->expr, s->index);
+    text_printf(out, "}\n\n");
+}
+
+// Do the values that a factor loads begin at whole vectors?
+static bool whole_vectors(const Printing *p, const Expr *e) {
+    return e->op == E_Load && layout_element(p->layout, e->value) == DT_F32
+        && layout_region(p->layout, e->value).at % VECTOR == 0;
+}
+
+static uint32_t blocks_of(const Kernel *k, const char *size, const char *block) {
+    return (uint32_t)ceil_div(template_hole_value(k, size), template_hole_value(k, block));
+}
+
+// Where the sums of a block's shares meet: push constants, like the places of values.
+static const char *share_memory(Printing *p) {
+    const Kernel *k = p->kernel;
+    if (k->product.shares == 1) return "";
+    p->more[p->n_more++] = (More){ "parts_at", (uint32_t)(layout_scratch(k).at / VECTOR) };
+    p->more[p->n_more++] = (More){ "counts_at", layout_counter(p->layout, k) };
+    return "layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };\n"
+           "layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };\n";
+}
+
+bool glsl_product(Printing *p, Shader *out) {
+    enum { MAX_HOLES = 40 };
+    static const char *const wide[2] = { "A_WIDE", "B_WIDE" };
+    static const Hole fixed[] = { { "A_OWN", NULL, "A_own" }, { "B_OWN", NULL, "B_own" },
+        { "A_OWN_AT", "b, m", "A_own_at(b, m)" }, { "B_OWN_AT", "b, n", "B_own_at(b, n)" },
+        { "A_AT", "own, k", "A_at(own, k)" }, { "B_AT", "own, k", "B_at(own, k)" },
+        { "A4_AT", "b, m, k", "A4_at(b, m, k)" }, { "B4_AT", "b, k, n", "B4_at(b, k, n)" },
+        { "PART", "i", "parts[parts_at + (i)]" }, { "COUNT", "i", "counts[counts_at + (i)]" },
+        { "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" } };
+    const Kernel *k = p->kernel;
+    Hole holes[MAX_HOLES];
+    int n = 0;
+    Text body;
+    text_init(&body, p->arena);
+    for (int i = 0; i < k->holes.n; i++)
+        holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
+    for (int i = 0; i < 2; i++) {
+        const bool four = template_hole_value(k, wide[i]) && whole_vectors(p, k->product.factor[i]);
+        for (int j = 0; j < n && !four; j++)
+            if (!strcmp(holes[j].name, wide[i])) holes[j].text = "0";
+        if (four) print_four(p, &body, i);
+        else print_element(p, &body, i);
+    }
+    for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];
+    print_finish(p, &body);
+    template_fill(p->arena, &body, "glsl/product.comp", n, holes);
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", share_memory(p), body.at, out);
+    out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
+    out->groups[0] = blocks_of(k, "N", "BN");
+    out->groups[1] = blocks_of(k, "M", "BM");
+    out->groups[2] = (uint32_t)(k->product.of[COORD_B].size * k->product.shares);
+    return true;
+}
