@@ -196,13 +196,12 @@ void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weigh
     text_printf(c, "\n");
 }
 
-// All weights as one array of 32-bit words, at the plan's offsets.
-void weights_print_words(Text *out, const Plan *p, const char *name) {
-    int64_t at = 0;
-    text_printf(out, "static const uint32_t %s[%lld] = {", name, (long long)p->weight_bytes / 4);
+// from: the words before them, and after them
+static void print_words(Text *out, const Plan *p, int64_t *from) {
+    int64_t at = *from;
     for (int i = 0; i < p->buffers.n; i++) {
         const Buffer *b = p->buffers.at[i];
-        if (b->place != PLACE_WEIGHT) continue;
+        if (!weights_in_file(b) || b->same) continue;
         void *owned;
         const char *data = weight_bytes(b, &owned);
         for (int64_t k = 0; k < (b->bytes + 63) / 64 * 64; k += 4, at++) {
@@ -212,7 +211,21 @@ void weights_print_words(Text *out, const Plan *p, const char *name) {
         }
         free(owned);
     }
+    *from = at;
+}
+
+void weights_print_words(Text *out, int n, const Program *programs, int64_t bytes, const char *name) {
+    int64_t at = 0;
+    text_printf(out, "static const uint32_t %s[%lld] = {", name, (long long)bytes / 4);
+    for (int i = 0; i < n; i++) print_words(out, programs[i].plan, &at);
     text_printf(out, "\n};\n\n");
+}
+
+uint64_t weights_sum(int n, const Program *programs) {
+    uint64_t sum = WEIGHTS_SEED;
+    int64_t at = 0;
+    for (int i = 0; i < n; i++) for_each(programs[i].plan, NULL, &sum, &at);
+    return sum;
 }
 
 // The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller
@@ -220,16 +233,14 @@ void weights_print_words(Text *out, const Plan *p, const char *name) {
 OutFile *weights_write_file(
     Arena *a, int n, const Program *programs, int64_t bytes, const char *path, uint64_t *sum) {
     uint64_t size = (uint64_t)bytes;
-    int64_t at = 0;
-    *sum = WEIGHTS_SEED;
-    for (int i = 0; i < n; i++) for_each(programs[i].plan, NULL, sum, &at);
+    *sum = weights_sum(n, programs);
     OutFile *f = out_replace(a, path, (OutMark){ "burnw1", true });
     if (!f) return NULL;
     char header[WEIGHTS_HEADER] = "burnw1";
     memcpy(header + 8, &size, 8);
     memcpy(header + 16, sum, 8);
     bool ok = out_write(f, header, sizeof header);
-    at = 0;
+    int64_t at = 0;
     for (int i = 0; i < n; i++) ok = ok && for_each(programs[i].plan, f, NULL, &at);
     if (ok) return f;
     out_abandon(f);

@@ -10,7 +10,9 @@ enum { WEIGHTS_HEADER = 64 };                           // bytes before the data
 
 // int MODEL_weights_check(...)
 void weights_print_check(Text *c, const char *model, uint64_t sum, int64_t weight_bytes);
-void weights_print_words(Text *out, const Plan *p, const char *name);
+// Those of programs, at their offsets, as words of an array of so many bytes
+void weights_print_words(Text *out, int n, const Program *programs, int64_t bytes, const char *name);
+uint64_t weights_sum(int n, const Program *programs);    // of all that file or array has
 void weights_print_array(Text *out, const Buffer *b, const char *name);
 // is it a constant of the file? Strings never are: their elements are addresses
 bool weights_in_file(const Buffer *b);

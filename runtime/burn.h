@@ -357,6 +357,61 @@ typedef struct burn_vk_program {
 #endif
 /* burn-vk-types end */
 
+/* A program whose control is C and whose kernels run on a GPU: what is compiled for --target vulkan and is more than
+ * one list of kernels (sizes at run time, loops, sorting, training, several functions). The generated functions are
+ * those of other C targets. The same rule: generated C repeats the text between the markers. */
+/* burn-gpu-types begin */
+#ifndef BURN_GPU_TYPES
+#define BURN_GPU_TYPES
+
+/* A kernel: a SPIR-V module as burn_vk_kernel's, whose push constants are where each operand begins in the buffer, in
+ * elements, then numbers. `key`: a hash of the words. */
+typedef struct burn_gpu_kernel {
+    const char *name;
+    const uint32_t *spirv;
+    size_t spirv_words;
+    uint64_t key;
+} burn_gpu_kernel;
+
+/* What a kernel reads or writes: `bytes` from `at` on, in the GPU's memory. What is only read may be elsewhere, too:
+ * then its bytes are taken when the kernel is called. */
+typedef struct burn_gpu_operand {
+    const void *at;
+    size_t bytes, element;
+} burn_gpu_operand;
+
+/* One call of a generated function. Kernels, copies and numbers go to the GPU in the order of the calls and have
+ * happened after wait() only; the host reads and writes the same memory in between. An error stays: nothing is done
+ * any more, and wait() and end() return it. */
+typedef struct burn_gpu_call burn_gpu_call;
+struct burn_gpu_call {
+    /* Where the GPU sees `bytes` at `at`: there, or in a copy for this call. out: the copy's content goes back at the
+     * end of the call; both: it is copied in first, too. NULL for NULL. */
+    void *(*in)(burn_gpu_call *call, const void *at, size_t bytes);
+    void *(*out)(burn_gpu_call *call, void *at, size_t bytes);
+    void *(*both)(burn_gpu_call *call, void *at, size_t bytes);
+    void *(*room)(burn_gpu_call *call, size_t bytes); /* undefined content, for this call */
+    /* Constants, copied once a process: those of one key are the same. */
+    const unsigned char *(*constants)(burn_gpu_call *call, const void *at, size_t bytes, uint64_t key);
+    /* Of the operands the first `writes` are written. Without groups along an axis nothing happens. */
+    void (*dispatch)(burn_gpu_call *call, const burn_gpu_kernel *kernel, const uint32_t groups[3], int writes,
+        int operands, const burn_gpu_operand *operand, int numbers, const uint32_t *number);
+    void (*copy)(burn_gpu_call *call, void *to, const void *from, size_t bytes);
+    void (*zero)(burn_gpu_call *call, void *to, size_t bytes);
+    void (*put)(burn_gpu_call *call, void *to, const void *value, size_t bytes); /* up to 8 bytes */
+    int (*wait)(burn_gpu_call *call);
+    int (*end)(burn_gpu_call *call, int code); /* code, or if that is 0 an error of the call */
+};
+
+/* Begins a call; runtime/vulkan_steps.c has it. One call runs at a time, others wait. */
+#ifdef __cplusplus
+extern "C"
+#endif
+int burn_gpu_begin(burn_gpu_call **out);
+
+#endif
+/* burn-gpu-types end */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -488,6 +543,23 @@ int burn_vk_read(const burn_vk_buffer *from, size_t offset, void *data, size_t b
 
 /* Closes a device; NULL is fine. */
 void burn_vk_close(burn_vk *vk);
+
+/* --- C functions whose kernels run on the GPU (runtime/vulkan_steps.c with runtime/vulkan.c; link with -lvulkan) -----
+ *
+ * They take any memory, and copy what the GPU does not see for each call. Memory of burn_gpu_memory() it does see:
+ * parameters, optimizer state and tensors there stay on the device between calls. The host reads and writes it as any
+ * other while no call runs. All of it, workspaces and constants lie in one buffer on one device, the one that
+ * BURN_VK_DEVICE names, which the first call opens. */
+
+/* Aligned to 256 bytes, zeroed; NULL: there is no device, or no room (burn_gpu_error says why). */
+void *burn_gpu_memory(size_t bytes);
+void burn_gpu_memory_free(void *memory); /* NULL is fine */
+
+/* One line about the last error of such a call, "" if there was none. */
+const char *burn_gpu_error(void);
+
+/* Closes the device with all its memory; no call may run, and the next one opens it again. */
+void burn_gpu_close(void);
 
 #ifdef __cplusplus
 }

@@ -14,13 +14,16 @@ States:
 With --sanitize the generated code is built with AddressSanitizer and UndefinedBehaviorSanitizer. burncc itself loads
 it, so it runs with the C compiler's runtime preloaded (CC: without); buffers end where the data ends, to the byte."""
 import argparse
+import atexit
 import collections
 import concurrent.futures
 import fcntl
+import functools
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,6 +140,29 @@ def has_blas(cc):
     with tempfile.TemporaryDirectory() as folder:
         command = [*shlex.split(cc), "-x", "c", "-", "-o", f"{folder}/probe", "-lopenblas"]
         return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
+
+
+NO_VULKAN = "there is no Vulkan device, or burncc is built without glslang"
+
+
+@functools.lru_cache
+def vulkan_runtime(burncc, cc):
+    """What programs for --target vulkan link, compiled once; nothing where they do not run."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="burn-vulkan-"))
+    atexit.register(shutil.rmtree, folder)
+    sources = [ROOT / "runtime" / f"{name}.c" for name in ("vulkan", "vulkan_steps")]
+    (folder / "probe.c").write_text(f'#include "{ROOT}/runtime/burn.h"\nint main(void) {{ burn_vk *vk; '
+                                    "return burn_vk_open(&vk, NULL) != BURN_OK; }\n")
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    made = [subprocess.run([*shlex.split(cc), "-std=gnu11", "-O2", "-c", source, "-o", to], capture_output=True)
+            for source, to in zip(sources, objects)]
+    linked = [*map(str, objects), "-lvulkan", "-pthread"]
+    made.append(subprocess.run([*shlex.split(cc), folder / "probe.c", *linked, "-o", folder / "probe"],
+                               capture_output=True))
+    versions = subprocess.run([burncc, "--version", "--verbose"], capture_output=True, text=True).stdout
+    if any(m.returncode for m in made) or subprocess.run([folder / "probe"], capture_output=True).returncode:
+        return []
+    return linked if "glslang none" not in versions else []
 
 
 NO_BLAS = "OpenBLAS and its cblas.h are not here (libopenblas-dev)"

@@ -197,12 +197,18 @@ static bool kernel_adds_products(Arena *a, const Kernel *k) {
     return false;
 }
 
-static void loop_kernel(CFile *g, KernelText *t) {
+void c_take_params(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     for (int i = 0; i < k->writes.n; i++) add_param(g, t, k->writes.at[i], true);
     for (int i = 0; i < k->reads.n; i++) add_param(g, t, k->reads.at[i], false);
+}
+
+void c_print_params(CFile *g, const KernelText *t, Text *out) { print_params(g, t, out, 0); }
+
+static void loop_kernel(CFile *g, KernelText *t) {
+    c_take_params(g, t);
     c_take_offsets(g, t);
-    k = t->kernel;
+    const Kernel *k = t->kernel;
     Text body;
     text_init(&body, g->arena);
     Dialect d = c_dialect(t);
@@ -497,6 +503,8 @@ static void call_kernel(CFile *g, KernelText *t) {
 
 void c_kernel(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
+    t->handed = g->handover && g->handover->kernel(g->handover, g, t);
+    if (t->handed) return;
     if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) c_custom(g, t);
     else if (k->kind == KERNEL_CALL) call_kernel(g, t);
     else if (k->template) template_kernel(g, t);

@@ -10,6 +10,15 @@
 enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
 
 typedef struct Functions Functions;
+struct CFile;
+struct KernelText;
+
+// What makes a C file of a program whose kernels run on a GPU (gpu/steps.c): prints a kernel's function as one that
+// hands it over, or false: it is C for the host
+typedef struct Handover {
+    bool (*kernel)(const struct Handover *h, struct CFile *g, struct KernelText *t);
+    void *ctx;
+} Handover;
 
 typedef struct CFile {
     Arena *arena;
@@ -29,6 +38,8 @@ typedef struct CFile {
     bool external;
     int64_t weight_bytes;                               // of all programs
     bool state;                                         // the model has one: run functions take a `state` pointer
+    // run functions do what they do through burn_gpu_call, and constants lie in one piece; NULL: there is no GPU
+    const Handover *handover;
 } CFile;
 
 // at: element where the parameter begins; name: while the kernel is printed
@@ -47,6 +58,7 @@ typedef struct KernelText {
     int hole_numbers;                                   // first those that fill holes,
     bool table;                                         // which come as an array (--optimize size)
     const int *sizes; int n_sizes;                      // of the kernel, when it has been printed
+    bool handed;                                        // it runs on a GPU: the function takes burn_gpu_call first
 } KernelText;
 
 // variable of the kernel's i-th size, a parameter after its pointers
@@ -55,6 +67,9 @@ void c_kernel(CFile *g, KernelText *t);                   // prints the function
 void c_custom(CFile *g, KernelText *t);                   // custom.c: the same of a Custom node's
 // is v, or what lies at the same bytes, the i-th parameter?
 bool c_is_param(const KernelText *k, int i, const Value *v);
+// its parameters are what it writes and then what it reads, values of the same bytes being one
+void c_take_params(CFile *g, KernelText *t);
+void c_print_params(CFile *g, const KernelText *t, Text *out);
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
 void c_take_offsets(CFile *g, KernelText *t);
 // share.c: the functions of a file, those of the same text once; of *t stays what its calls take
@@ -77,6 +92,9 @@ void c_training(CFile *g, const Training *t);             // training.c: the gen
 bool c_train_initial(Arena *a, const Options *o, const Training *t, OutFile **file);
 void c_train_release(CFile *g, const Training *t);        // their memory, when they have been written
 void c_program(CFile *g, const Program *p);    // kernels, run function and declarations of one program
+// file.c: writes o->output (.c), its .h, and .bin and .safetensors when weights are large. handover: as of CFile
+bool c_write(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training,
+    const Handover *handover);
 // compound.c: the same code with all bodies in braces
 void c_compound(Text *out, const char *code);
 // targets.c: a file for several targets. `head` and `before` stand once at its head, `code` (prelude, kernels, run

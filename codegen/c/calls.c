@@ -29,7 +29,7 @@ static Address address_of(const RunText *r, Buffer *at, const Value *v, const ch
         a.index = b->index;
         return a;
     case PLACE_WEIGHT:
-        a.base = !r->g->external || b->value->type.dtype == DT_STRING ? BASE_STATIC : BASE_CONSTANTS;
+        a.base = weights_in_file(b) && (r->g->external || r->g->handover) ? BASE_CONSTANTS : BASE_STATIC;
         a.index = b->id;
         a.array = b->array;
         a.offset += b->offset;
@@ -197,6 +197,7 @@ static const char *sizes_table(RunText *r, const KernelText *t) {
 Arguments c_arguments(RunText *r, const Kernel *k) {
     const KernelText *t = k->text;
     Arguments all = { 0 };
+    if (t->handed) add_word(r, &all, "burn_gpu");
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
     for (int j = 0; j < t->n_sizes; j++) add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->sizes[j] });
     if (t->table) add_word(r, &all, sizes_table(r, t));

@@ -23,12 +23,14 @@ static void print_blas(const CFile *g, Text *out) {
 
 static void print_header(CFile *g, Text *h) {
     const int64_t bytes = g->external ? g->weight_bytes + WEIGHTS_HEADER : 0;
+    const char *types = burn_types(g->arena, "burn-model-types");
+    if (g->handover) types = arena_printf(g->arena, "%s\n%s", types, burn_types(g->arena, "burn-gpu-types"));
     print_banner(h, g->options);
     print_blas(g, h);
     skeleton_fill(g->arena, h, "skeleton/model.h", 11,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "GUARD", NULL, text_upper(g->arena, g->model) },
-            { "TYPES", NULL, burn_types(g->arena, "burn-model-types") },
+            { "TYPES", NULL, types },
             { "HAS_THREADS", NULL, flag(g->threads) },
             { "HAS_TRAINING", NULL, flag(g->training) },
             { "TRAINING_TYPES", NULL, g->training ? burn_types(g->arena, "burn-training-types") : "" },
@@ -122,6 +124,9 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     c_prelude(g, &code, &before, &g->c);
     if (!g->options->machine.n_parts) c_prelude(g, &code, &code, &g->ends);
     if (g->external) weights_print_check(&before, g->model, sum, g->weight_bytes);
+    else if (g->handover && g->weight_bytes)
+        weights_print_words(
+            &before, g->n, g->programs, g->weight_bytes, arena_printf(g->arena, "%s_constants", g->model));
     text_append(&before, g->data.at ? g->data.at : "", g->data.n);
     text_append(&code, g->c.at, g->c.n);
     print_banner(c, g->options);
@@ -191,10 +196,10 @@ void codegen_listing(Arena *a, const Options *o, int n, Program *programs, const
 
 const char *codegen_function(const Kernel *k) { return k->text ? ((const KernelText *)k->text)->function : NULL; }
 
-// Writes o->output (.c), its .h, and .bin and .safetensors when weights are large.
-static bool c_write(
-    Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
+bool c_write(Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training,
+    const Handover *handover) {
     CFile g = file_of(a, o, model, n, programs, training);
+    g.handover = handover;
     Text out[2];                                        // header, source
     uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
@@ -215,6 +220,11 @@ static bool c_write(
     print_header(&g, &out[0]);
     print_source(&g, &out[1], paths[0], sum);
     return files_write(a, o->machine.backend->mark, out, paths, 2, 2, more);
+}
+
+static bool write_c(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const Training *training) {
+    return c_write(a, o, model, n, programs, training, NULL);
 }
 
 const Backend backend_c = {
@@ -238,5 +248,5 @@ const Backend backend_c = {
     .kernels = "c",
     .claims = cpu_claims,
     .plan = cpu_plan,
-    .write = c_write,
+    .write = write_c,
 };

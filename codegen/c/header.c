@@ -152,7 +152,7 @@ void c_declare(CFile *g, const Signature *s) {
     Text signature;
     text_init(&signature, a);
     c_signature_print(g, &signature, s, p->name);
-    skeleton_fill(a, &g->h, "skeleton/program.h", 11,
+    skeleton_fill(a, &g->h, "skeleton/program.h", 12,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "SPACE", NULL, p->name_of_workspace },
             { "N_BYTES", NULL, number_text(a, c_has_workspace(p) ? bytes : 0) },
@@ -162,6 +162,7 @@ void c_declare(CFile *g, const Signature *s) {
             { "ENDS", NULL, ends_text(g, s) },
             { "HAS_WEIGHTS", NULL, c_takes_weights(g, p) ? "1" : "0" },
             { "N_THREADS", NULL, number_text(a, g->threads ? g->options->threads : 0) },
+            { "HAS_GPU", NULL, g->handover ? "1" : "0" },
             { "LIMITS", NULL, limits_text(a, s) },
             { "SIGNATURE", NULL, signature.at } });
     text_printf(&g->h, "\n");

@@ -73,13 +73,15 @@ static void found_own(void *ctx, const char *name, size_t n) {
 }
 
 void c_names_apart(const CFile *g, int n, const char *const *texts, Text *begin, Text *end) {
-    static const char *const blocks[] = { "burn-model-types", "burn-training-types", "burn-threads-types" };
+    static const char *const blocks[] = { "burn-model-types", "burn-training-types", "burn-threads-types",
+        "burn-gpu-types" };                           // the last: of GPUs alone
     Apart a;
     CNames macros;
     c_names_init(&a.shared, g->arena);
     c_names_init(&a.own, g->arena);
     c_names_init(&macros, g->arena);
-    for (size_t i = 0; i < COUNT(blocks); i++) c_names_each(burn_types(g->arena, blocks[i]), found_shared, &a);
+    const size_t count = COUNT(blocks) - (g->handover ? 0 : 1);
+    for (size_t i = 0; i < count; i++) c_names_each(burn_types(g->arena, blocks[i]), found_shared, &a);
     for (int i = 0; i < n; i++) c_names_macros(&macros, texts[i]);
     for (int i = 0; i < macros.list.n; i++) found_shared(&a, macros.list.at[i], strlen(macros.list.at[i]));
     for (int i = 0; i < n; i++) c_names_each(texts[i], found_own, &a);

@@ -27,7 +27,7 @@ void c_program(CFile *g, const Program *p) {
         Buffer *b = plan->buffers.at[i];
         if (b->place != PLACE_WEIGHT) continue;
         b->array = b->same ? b->same->array : arena_printf(g->arena, "%s_w%d", p->name, b->id);
-        if (b->same || (g->external && weights_in_file(b))) continue;
+        if (b->same || ((g->external || g->handover) && weights_in_file(b))) continue;
         text_printf(&g->data, "/* ");
         c_comment(&g->data, b->value->name ? b->value->name : "constant");
         text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);

@@ -11,6 +11,15 @@ static bool same_place(const Plan *p, const Value *x, const Value *y) {
     return x == y || (bx && by && buffer_owner(bx, &at[0]) == buffer_owner(by, &at[1]));
 }
 
+// What follows is the host's: it reads what kernels have written.
+static void print_wait(RunText *r, int depth) {
+    if (!r->g->handover) return;
+    c_line(r, depth);
+    text_printf(&r->body, "if (burn_gpu->wait(burn_gpu)) return -4; /* BURN_EDEVICE */\n");
+}
+
+static const char *copying(const RunText *r, const char *gpu, const char *host) { return r->g->handover ? gpu : host; }
+
 static void copy(RunText *r, int depth, Value *to, const char *advance, Value *from) {
     const Graph *g = r->s->graph;
     if (same_place(r->s->program->plan, to, from) || type_count_upper(g, &from->type) == 0) return;
@@ -19,14 +28,18 @@ static void copy(RunText *r, int depth, Value *to, const char *advance, Value *f
     if (!type_is_static(&from->type)) bytes = arena_printf(r->g->arena, "(size_t)(%s)", bytes);
     // zeros: region.c
     if (from->data && !plan_value(r->s->program->plan, from).buffer)
-        text_printf(&r->body, "memset(%s%s, 0, %s);\n", c_value_place(r, to), advance, bytes);
-    else text_printf(&r->body, "memcpy(%s%s, %s, %s);\n", c_value_place(r, to), advance, c_value_place(r, from), bytes);
+        text_printf(&r->body, copying(r, "burn_gpu->zero(burn_gpu, %s%s, %s);\n", "memset(%s%s, 0, %s);\n"),
+            c_value_place(r, to), advance, bytes);
+    else
+        text_printf(&r->body, copying(r, "burn_gpu->copy(burn_gpu, %s%s, %s, %s);\n", "memcpy(%s%s, %s, %s);\n"),
+            c_value_place(r, to), advance, c_value_place(r, from), bytes);
 }
 
 static void print_steps(RunText *r, const Plan *plan, int depth);
 
 static void print_if(RunText *r, const Kernel *k, int depth) {
     const Node *n = k->anchor;
+    print_wait(r, depth);
     for (int i = 0; i < 2; i++) {
         c_line(r, depth);
         if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", c_value_place(r, n->in[0]));
@@ -67,6 +80,7 @@ static const char *trips_text(RunText *r, const Node *n) {
 
 static void print_loop_head(RunText *r, const Kernel *k, int depth, const char *it, const char *go) {
     const Node *n = k->anchor;
+    print_wait(r, depth);
     if (go) {
         c_line(r, depth);
         text_printf(&r->body, "uint8_t %s = %s;\n", go, n->in[1] ? scalar_text(r, n->in[1]) : "1");
@@ -79,7 +93,11 @@ static void print_loop_head(RunText *r, const Kernel *k, int depth, const char *
         Value *v = n->bodies[0]->inputs.at[i];
         if (!body_reads(k->region.bodies[0], v, go ? 0 : 1)) continue;
         c_line(r, depth + 1);
-        text_printf(&r->body, "*(%s) = %s;\n", c_value_place(r, v), i ? go ? go : "1" : it);
+        const char *value = i ? go ? go : "1" : it;
+        if (r->g->handover)
+            text_printf(&r->body, "burn_gpu->put(burn_gpu, %s, &(const %s){%s}, sizeof(%s));\n", c_value_place(r, v),
+                spell_c_storage(v->type.dtype), value, spell_c_storage(v->type.dtype));
+        else text_printf(&r->body, "*(%s) = %s;\n", c_value_place(r, v), value);
     }
 }
 
@@ -103,6 +121,7 @@ static void print_loop(RunText *r, const Kernel *k, int depth) {
             v);
     }
     if (go) {
+        print_wait(r, depth + 1);
         c_line(r, depth + 1);
         text_printf(&r->body, "%s = %s;\n", go, scalar_text(r, b->outputs.at[0]));
     }
@@ -142,6 +161,7 @@ static void print_required(RunText *r, const Graph *g, bool *checked, int depth)
 }
 
 static void print_sizes(RunText *r, const Kernel *k, int depth) {
+    print_wait(r, depth);
     for (int i = 0; i < k->sizes.n; i++) {
         const Symbol *s = c_symbol(r->s->graph, k->sizes.at[i]);
         c_line(r, depth);
@@ -173,8 +193,9 @@ static void print_states(RunText *r) {
         Value *v = g->outputs.at[i];
         int64_t at;
         if (v->role != ROLE_STATE || buffer_owner(plan_value(p, v).buffer, &at)->place != PLACE_WORK) continue;
-        text_printf(&r->body, "    memcpy(%s, %s, %lld);\n", r->s->outs.at[i], c_value_place(r, v),
-            (long long)type_bytes(&v->type));
+        c_line(r, 1);
+        text_printf(&r->body, copying(r, "burn_gpu->copy(burn_gpu, %s, %s, %lld);\n", "memcpy(%s, %s, %lld);\n"),
+            r->s->outs.at[i], c_value_place(r, v), (long long)type_bytes(&v->type));
     }
 }
 
@@ -192,6 +213,14 @@ static void print_losses(const Signature *s, Text *out) {
     }
 }
 
+static void print_last_losses(CFile *g, const Signature *s) {
+    bool some = false;
+    for (int i = 0; i < s->graph->outputs.n; i++) some = some || s->graph->outputs.at[i]->role == ROLE_LOSS;
+    if (some && g->handover)
+        text_printf(&g->c, "    if (burn_gpu->wait(burn_gpu)) return -4; /* BURN_EDEVICE */\n");
+    print_losses(s, &g->c);
+}
+
 // Before parameters are updated.
 static bool decides(const Plan *p, const Kernel *k) {
     for (int i = 0; i < k->writes.n; i++)
@@ -203,6 +232,7 @@ static bool decides(const Plan *p, const Kernel *k) {
 static void print_call(RunText *r, const Kernel *k, int depth) {
     Arena *whole = r->g->arena, *own = arena_new();
     r->g->arena = own;
+    if (!((const KernelText *)k->text)->handed) print_wait(r, depth);
     if (k->strips) c_strips(r, k->strips, depth);
     else c_call(r, k, depth);
     r->g->arena = whole;
@@ -223,7 +253,9 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
         if (k->strips && k != k->strips->member[0]) continue;
         if (k->kind == KERNEL_REGION) print_region(r, k, depth);
         else print_call(r, k, depth);
-        if (decides(plan, k)) print_losses(r->s, &r->body);
+        if (!decides(plan, k)) continue;
+        print_wait(r, depth);
+        print_losses(r->s, &r->body);
     }
 }
 
@@ -318,24 +350,28 @@ void c_run(CFile *g, const Signature *s) {
         text_append(&g->c, r.tasks.at, r.tasks.n);
     }
     if (several) text_printf(&g->c, "static ");
-    c_signature_print(g, &g->c, s, several ? arena_printf(g->arena, "%s_on", p->name) : p->name);
+    if (g->handover) c_steps_begin(g, s);
+    else c_signature_print(g, &g->c, s, several ? arena_printf(g->arena, "%s_on", p->name) : p->name);
     text_printf(&g->c, "\n{\n");
     print_checks(g, s);
     const Buffer *pool = p->plan->strings;
+    const char *pools = g->handover ? "burn_pool_at" : "work";
     if (pool || r.uses[BASE_WORK])
         text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
             plan_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
     if (pool)
-        text_printf(&g->c, "    burn_pool strings = {(char *)work + %lld, (char *)work + %lld};\n",
-            (long long)pool->offset, (long long)(pool->offset + pool->bytes));
-    if (r.uses[BASE_CONSTANTS])
+        text_printf(&g->c, "    burn_pool strings = {(char *)%s + %lld, (char *)%s + %lld};\n", pools,
+            (long long)pool->offset, pools, (long long)(pool->offset + pool->bytes));
+    if (r.uses[BASE_CONSTANTS] && g->handover) c_steps_constants(g);
+    else if (r.uses[BASE_CONSTANTS])
         text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n",
             WEIGHTS_HEADER);
     if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
     else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
     print_unread(g, s, &r);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
-    if (!c_struct_written(s->graph, ROLE_PARAM)) print_losses(s, &g->c);
+    if (!c_struct_written(s->graph, ROLE_PARAM)) print_last_losses(g, s);
     text_printf(&g->c, "    return 0;\n}\n\n");
     if (several) print_choice(g, s);
+    if (g->handover) c_steps_end(g, s);
 }

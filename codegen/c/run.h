@@ -47,6 +47,11 @@ const char *c_arguments_text(RunText *r, const Arguments *all, bool framed);
 // makes the variables that they mention fields of the frame, which is filled by the line before the call at the latest
 void c_arguments_frame(RunText *r, const Arguments *all, int depth);
 
+// steps.c: where the function begins that does the work on a GPU; its constants; and the user's, which calls it
+void c_steps_begin(CFile *g, const Signature *s);
+void c_steps_constants(CFile *g);
+void c_steps_end(CFile *g, const Signature *s);
+
 // parts.c
 void c_line(RunText *r, int depth);                         // begins one of the run function
 #define C_RUN_TRACK "0"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The text of a kernel that a model brings along in GLSL, with its inputs and results put where they lie.
 //
-//   y[i] = x[3 * i] + 1.0;     becomes     a_f32[64 + int(i)] = w_f32[128 + int(3 * i)] + 1.0;
+//   y[i] = x[3 * i] + 1.0;     becomes     a_f32[at0 + int(i)] = w_f32[at1 + int(3 * i)] + 1.0;
 //
 // GLSL has no pointers, so each NAME[index] is spelled as an element of the buffer's view; what has another name, or is
 // no index, stays as it is.
@@ -19,7 +19,7 @@ static bool begin_element(Text *out, const char *word, size_t length, int n, con
     for (int i = 0; i < n; i++) {
         const Operand *o = &operands[i];
         if (strlen(o->name) != length || memcmp(o->name, word, length)) continue;
-        text_printf(out, "%s[%lld + int(", o->view, (long long)o->first);
+        text_printf(out, "%s[%s + int(", o->view, o->first);
         return true;
     }
     return false;

@@ -64,7 +64,8 @@ static uint32_t first_element(const Layout *l, Value *v) {
 // The push constants, before anything is spelled: the order in which a C compiler evaluates arguments decides nothing.
 static void place_values(Printing *p) {
     const Kernel *k = p->kernel;
-    for (int i = 0; i < k->writes.n + k->reads.n && p->placed.n < MAX_PUSH - (int)COUNT(p->more); i++) {
+    const int most = MAX_PUSH - (int)COUNT(p->more) - (k->sizes.n ? 1 + k->sizes.n : 0);
+    for (int i = 0; i < k->writes.n + k->reads.n && p->placed.n < most; i++) {
         Value *v = i < k->writes.n ? k->writes.at[i] : k->reads.at[i - k->writes.n];
         VEC_PUSH(p->arena, p->placed, v);
     }
@@ -177,7 +178,7 @@ static bool dtype_has_glsl(DType d) {
 // Doubles have arithmetic, comparisons and rounding; the rest exists for floats only.
 static bool op_has_doubles(EOp op) { return (op < E_Exp || op > E_Softplus || op == E_Sqrt) && op != E_Pow; }
 
-typedef struct Check { const Kernel *kernel; bool *seen; bool ok; } Check;
+typedef struct Check { const Kernel *kernel; bool *seen; bool ok, quiet; } Check;
 
 static void check_expr(Check *c, const Expr *e) {
     if (!e || !c->ok || c->seen[e->id]) return;
@@ -185,7 +186,8 @@ static void check_expr(Check *c, const Expr *e) {
     const char *why = NULL;
     if (!dtype_has_glsl(e->dtype)) why = "elements";
     else if (e->dtype == DT_F64 && !op_has_doubles(e->op)) why = "functions";
-    if (why) {
+    if (why && c->quiet) c->ok = false;
+    else if (why) {
         diag_error(kernel_loc(c->kernel), "%s: GPU kernels have no %s %s; use --target generic", kernel_op(c->kernel),
             dtype_name(e->dtype), why);
         c->ok = false;
@@ -206,20 +208,28 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
     return true;
 }
 
-static bool check_kernel(Arena *a, const Layout *l, const Kernel *k) {
-    Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true };
+static bool check_exprs(Arena *a, const Kernel *k, bool quiet) {
+    Check c = { k, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1), true, quiet };
     for (int i = 0; i < k->stores.n; i++) {
         const Store *s = &k->stores.at[i];
         check_expr(&c, s->expr);
         check_expr(&c, s->index);
         check_expr(&c, s->guard);
         if (c.ok && !dtype_has_glsl(s->value->type.dtype)) {
-            diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k),
-                dtype_name(s->value->type.dtype));
+            if (!quiet)
+                diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k),
+                    dtype_name(s->value->type.dtype));
             c.ok = false;
         }
     }
-    return c.ok && indices_fit(l, k);
+    return c.ok;
+}
+
+static bool is_own(const Kernel *k) { return k->kind == KERNEL_CALL && k->anchor->op == OP_Custom; }
+
+bool glsl_can(Arena *a, const Kernel *k) {
+    bool nest = k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->kind == KERNEL_PRODUCT;
+    return is_own(k) || (nest && check_exprs(a, k, true));
 }
 
 // ---------------------------------------------------------------- the shader around the nest
@@ -268,17 +278,20 @@ static void print_guarded(Printing *p, Text *out) {
 }
 
 // point -> i0, i1, ...: the last axis varies fastest, so that neighbours read neighbours.
-static void print_axes(Text *out, const Kernel *k, int n) {
+static void print_axes(const Printing *p, Text *out, int n) {
+    const Kernel *k = p->kernel;
     int first = 0;
-    while (first < n && k->axes.at[first].extent == 1) first++;
+    while (first < n && k->axes.at[first].size == 1) first++;
     for (int i = n - 1; i >= first; i--) {
-        unsigned extent = (unsigned)k->axes.at[i].extent;
-        if (extent == 1) continue;
+        const Dim size = k->axes.at[i].size;
+        const char *extent = arena_printf(p->arena, dim_is_const(size) ? "%su" : "uint(%s)",
+            spell_size(p->arena, p->layout->plan->graph, size));
+        if (size == 1) continue;
         if (i == first) {
             text_printf(out, "    const int i%d = int(point);\n", i);
             continue;
         }
-        text_printf(out, "    const int i%d = int(point %% %uu);\n    point /= %uu;\n", i, extent, extent);
+        text_printf(out, "    const int i%d = int(point %% %s);\n    point /= %s;\n", i, extent, extent);
     }
 }
 
@@ -297,6 +310,7 @@ static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) 
         return false;
     }
     int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : LOCAL_SIZE;
+    s->each = (int)each;
     int64_t groups = (s->points + each - 1) / each, rows = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
     s->groups[0] = (uint32_t)(rows > 1 ? MAX_GROUPS : groups);
     s->groups[1] = (uint32_t)rows;
@@ -308,9 +322,9 @@ static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) 
 static void print_thread(const Printing *p, Text *out, const Shader *s, int outer) {
     int size = p->team.size;
     const char *group = s->groups[1] > 1 ? "(gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u)" : "gl_WorkGroupID.x";
-    unsigned points = (unsigned)s->points;
+    const char *points = arena_printf(p->arena, p->kernel->sizes.n ? "uint(points)" : "%uu", (unsigned)s->points);
     if (size == 1) {
-        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %uu) return;\n",
+        text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %s) return;\n",
             group, (unsigned)LOCAL_SIZE, points);
     } else {
         unsigned each = (unsigned)(TEAM_LOCAL_SIZE / size), stride = p->team.by_point ? each : (unsigned)size;
@@ -319,10 +333,10 @@ static void print_thread(const Printing *p, Text *out, const Shader *s, int oute
             p->team.by_point ? "/" : "%", stride, p->team.by_point ? "%" : "/", stride);
         text_printf(out,
             "    uint point = %s * %uu + uint(member);\n"
-            "    const bool live = point < %uu;\n    point = min(point, %uu);\n",
-            group, each, points, points - 1);
+            "    const bool live = point < %s;\n    point = min(point, %s - 1u);\n",
+            group, each, points, points);
     }
-    print_axes(out, p->kernel, outer);
+    print_axes(p, out, outer);
 }
 
 static void print_parts(const Printing *p, Text *out) {
@@ -330,6 +344,28 @@ static void print_parts(const Printing *p, Text *out) {
         if (p->parts[d])
             text_printf(out, "shared %s part_%s[%d];\n", relaxed_type((DType)d), dtype_name((DType)d),
                 p->parts[d] * TEAM_LOCAL_SIZE);
+}
+
+// Where the values begin, and what sizes are.
+static void print_push(const Printing *p, Text *out) {
+    const Kernel *k = p->kernel;
+    int n;
+    const Symbol *symbols = graph_symbols(graph_root(p->layout->plan->graph), &n);
+    const char *next = "layout(push_constant) uniform Places { int ";
+    for (int i = 0; i < p->placed.n; i++, next = ", ") text_printf(out, "%sat%d", next, i);
+    for (int i = 0; i < p->n_more; i++, next = ", ") text_printf(out, "%s%s", next, p->more[i].name);
+    for (int i = 0; i < k->sizes.n; i++, next = ", ")
+        text_printf(out, "%s%s%s", next, i ? "" : "points, ", spell_symbol(p->arena, &symbols[k->sizes.at[i]]));
+    if (*next == ',') text_printf(out, "; };\n");
+}
+
+static void take_push(const Printing *p, Shader *out) {
+    out->n_push = p->placed.n;
+    for (int i = 0; i < out->n_push; i++) {
+        out->placed[i] = p->placed.at[i];
+        out->push[i] = first_element(p->layout, p->placed.at[i]);
+    }
+    for (int i = 0; i < p->n_more; i++) out->push[out->n_push++] = p->more[i].value;
 }
 
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out) {
@@ -340,10 +376,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     text_printf(&guarded, "%s", "");
     print_guarded(p, &guarded);
     print_views(p, &shader);
-    if (p->placed.n) text_printf(&shader, "layout(push_constant) uniform Places { int at0");
-    for (int i = 1; i < p->placed.n; i++) text_printf(&shader, ", at%d", i);
-    for (int i = 0; i < p->n_more; i++) text_printf(&shader, ", %s", p->more[i].name);
-    if (p->placed.n) text_printf(&shader, "; };\n");
+    print_push(p, &shader);
     print_parts(p, &shader);
     text_printf(&shader, "%s\n", shared);
     spell_helpers(&spell_glsl, &shader, NULL, arena_printf(p->arena, "%s%s", guarded.at, body));
@@ -352,9 +385,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     print_extensions(p, &text, shader.at);
     text_printf(&text, "%s", shader.at);
     out->glsl = text.at;
-    out->n_push = p->placed.n;
-    for (int i = 0; i < out->n_push; i++) out->push[i] = first_element(p->layout, p->placed.at[i]);
-    for (int i = 0; i < p->n_more; i++) out->push[out->n_push++] = p->more[i].value;
+    take_push(p, out);
 }
 
 // ---------------------------------------------------------------- kernels of the model's own (ops/custom.c)
@@ -370,11 +401,12 @@ static bool check_own(const Layout *l, const Kernel *k) {
 }
 
 // Its sizes and numbers are constants of their names.
-static void print_given(Text *out, const Node *n, const CustomParam *params) {
+static void print_given(const Graph *g, Text *out, const Node *n, const CustomParam *params) {
     const Attr *numbers = node_attr(n, "numbers");
     int count;
     const Dim *sizes = node_ints(n, "sizes", &count);
-    for (int i = 0; i < count; i++) text_printf(out, "    const int %s = %lld;\n", params[i].name, (long long)sizes[i]);
+    for (int i = 0; i < count; i++)
+        text_printf(out, "    const int %s = %s;\n", params[i].name, spell_size(out->arena, g, sizes[i]));
     for (int i = 0; numbers && i < numbers->n; i++)
         text_printf(out, "    const float %s = float(%.17g);\n", params[count + i].name, numbers->floats[i]);
 }
@@ -388,28 +420,32 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     Text body, shader, text;
     custom_points(n, &points);
     custom_params(a, node_string(n, "glsl_params", ""), params);
-    if (!check_own(l, k) || !choose_groups(k, points, 1, out)) return false;
+    out->size = points;
+    if (!check_own(l, k) || !choose_groups(k, dim_upper(l->plan->graph, points), 1, out)) return false;
     if (points == 0) return true;
+    place_values(&p);
     text_init(&body, a);
     text_init(&shader, a);
     text_init(&text, a);
     for (int i = 0; i < k->call.args.n; i++) {
         Value *v = k->call.args.at[i];
         operands[i].name = params[i].name;
-        operands[i].first = layout_region(l, v).at / (int64_t)dtype_size(v->type.dtype);
+        operands[i].first = glsl_origin(&p, v);
         glsl_locate(&p, v, "0", v->def == n, &operands[i].view);
     }
     text_printf(&body, "void own(const int point) {\n");
-    print_given(&body, n, params + k->call.args.n);
+    print_given(l->plan->graph, &body, n, params + k->call.args.n);
     text_printf(&body, "#line %lld\n%s\n}\n\nvoid main() {\n", (long long)node_int(n, "glsl_line", 1),
         glsl_custom_text(a, node_string(n, "glsl", ""), k->call.args.n, operands));
     print_thread(&p, &body, out, 0);
     print_views(&p, &shader);
+    print_push(&p, &shader);
     text_printf(&shader, "layout(local_size_x = %d) in;\n\n%s    own(int(point));\n}\n", LOCAL_SIZE, body.at);
     text_printf(&text, "#version 450\n");
     print_extensions(&p, &text, shader.at);
     text_printf(&text, "%s", shader.at);
     out->glsl = text.at;
+    take_push(&p, out);
     return true;
 }
 
@@ -417,6 +453,7 @@ Dialect glsl_dialect(Printing *p) {
     return (Dialect){ .index_type = "int",
         .indent = "    ",
         .constant = "",
+        .graph = p->layout->plan->graph,
         .fma = "fma",
         .type = p->options->fast_math ? relaxed_type : strict_type,
         .language = &spell_glsl,
@@ -434,6 +471,9 @@ static bool loop_kernel(Printing *p, Shader *out) {
     p->team = k->loop.team;
     if (!choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
     if (out->points == 0) return true;
+    out->size = 1;
+    for (int i = 0; i < outer && k->sizes.n; i++)
+        out->size = dim_mul(graph_root(p->layout->plan->graph), out->size, k->axes.at[i].size);
     text_init(&nest, a);
     text_init(&body, a);
     Dialect d = glsl_dialect(p);
@@ -453,12 +493,12 @@ static bool loop_kernel(Printing *p, Shader *out) {
 
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
     Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
-    if (k->kind == KERNEL_CALL && k->anchor->op == OP_Custom) return own_kernel(a, o, l, k, out);
+    if (is_own(k)) return own_kernel(a, o, l, k, out);
     if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM && k->kind != KERNEL_PRODUCT) {
         diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
         return false;
     }
-    if (!check_kernel(a, l, k)) return false;
+    if (!check_exprs(a, k, false) || !indices_fit(l, k)) return false;
     place_values(&p);
     if (k->kind == KERNEL_PRODUCT) return glsl_product(&p, out);
     if (k->kind != KERNEL_GEMM) return loop_kernel(&p, out);

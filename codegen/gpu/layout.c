@@ -22,11 +22,11 @@ Layout layout_make(Arena *a, const Plan *p, bool external) {
         .work_bytes = align_up(p->work_bytes) };
     for (int i = 0; i < g->inputs.n; i++) {
         l.input_at[i] = l.arena_bytes;
-        l.arena_bytes += align_up(type_bytes(&g->inputs.at[i]->type));
+        l.arena_bytes += align_up(type_bytes_upper(g, &g->inputs.at[i]->type));
     }
     for (int i = 0; i < g->outputs.n; i++) {
         l.output_at[i] = l.arena_bytes;
-        l.arena_bytes += align_up(type_bytes(&g->outputs.at[i]->type));
+        l.arena_bytes += align_up(type_bytes_upper(g, &g->outputs.at[i]->type));
     }
     l.counters_at = l.arena_bytes;
     for (int i = 0; i < p->kernels.n; i++) l.n_counters += counters_of(p->kernels.at[i]);

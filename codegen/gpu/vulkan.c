@@ -101,24 +101,43 @@ static void tell_mistake(Arena *a, const Node *n, const char *log) {
     diag_error(&there, "its kernel in GLSL%s: %s", line, arena_strndup(a, at, strcspn(at, "\n")));
 }
 
+static uint64_t words_hash(const SpirvModule *m) {
+    uint64_t h = WEIGHTS_SEED;
+    for (size_t i = 0; i < m->count; i++) {
+        h = (h ^ m->words[i]) * WEIGHTS_PRIME;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+bool vulkan_print_module(Arena *a, Text *out, const Plan *p, const Kernel *k, const Shader *s, const char *name,
+    uint64_t *key, size_t *count) {
+    SpirvModule module;
+    if (!spirv_compile(s->glsl, k->name, &module)) {
+        const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
+        tell_mistake(a, n, module.log ? module.log : "out of memory");
+        spirv_free(&module);
+        return false;
+    }
+    if (s->matrices && !cooperative_rewrite(&module, s->matrices == DT_BF16))
+        bug("%s: its matrices cannot be rewritten", name);
+    print_origin(a, out, p->graph, k);
+    print_words(out, name, &module);
+    *key = words_hash(&module);
+    *count = module.count;
+    spirv_free(&module);
+    return true;
+}
+
 // Compiles a shader of k and prints its words as the array `name`, unless an equal one is there already: the array's
 // name, or NULL with a diagnostic.
 static const char *print_module(
     VkFile *g, const Plan *p, const Kernel *k, const Shader *s, const char *name, StrMap *modules) {
     const char *there = strmap_get(modules, s->glsl);
-    SpirvModule module;
+    uint64_t key;
+    size_t count;
     if (there) return there;
-    if (!spirv_compile(s->glsl, k->name, &module)) {
-        const Node *n = k->nodes.n ? k->nodes.at[k->nodes.n - 1] : NULL;
-        tell_mistake(g->arena, n, module.log ? module.log : "out of memory");
-        spirv_free(&module);
-        return NULL;
-    }
-    if (s->matrices && !cooperative_rewrite(&module, s->matrices == DT_BF16))
-        bug("%s: its matrices cannot be rewritten", name);
-    print_origin(g->arena, &g->c, p->graph, k);
-    print_words(&g->c, name, &module);
-    spirv_free(&module);
+    if (!vulkan_print_module(g->arena, &g->c, p, k, s, name, &key, &count)) return NULL;
     strmap_put(modules, s->glsl, (void *)(uintptr_t)name);
     return name;
 }
@@ -254,25 +273,25 @@ static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan 
     return ok ? n : -1;
 }
 
-// Shaders have their sizes in them.
-static bool sizes_fixed(const Plan *plan) {
-    for (int i = 0; i < plan->kernels.n; i++) {
-        const Kernel *k = plan->kernels.at[i];
-        if (!k->sizes.n) continue;
-        const Symbol *s = &graph_root(plan->graph)->symbols.at[k->sizes.at[0]];
-        Loc file = { .file = plan->graph->file, .node = -1 };
-        diag_error(k->nodes.n ? k->nodes.at[0]->loc : &file,
-            "the size %s is only known to the running program, which GPU programs cannot do with; use --target generic",
-            s->name);
-        return false;
+// Shaders of a program with control on the host, of bodies too.
+static bool dump_steps(Arena *a, const Options *o, const Layout *l, const Plan *p, Text *out) {
+    bool ok = true;
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k = p->kernels.at[i];
+        Shader s = { 0 };
+        for (int j = 0; j < kernel_bodies(k); j++) ok = dump_steps(a, o, l, k->region.bodies[j], out) && ok;
+        if (!glsl_can(a, k)) text_printf(out, "// %s: on the host\n\n", k->name);
+        else if (!glsl_kernel(a, o, l, k, &s)) ok = false;
+        else if (s.points) text_printf(out, "// %s\n%s\n", k->name, s.glsl);
     }
-    return true;
+    return ok;
 }
 
 // The kernels' shaders as text.
 static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
-    if (!sizes_fixed(p)) return false;
+    const Program alone = { .plan = (Plan *)(uintptr_t)p };
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
+    if (steps_wanted(a, 1, &alone, NULL)) return dump_steps(a, o, &l, p, out);
     Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
     int n = make_shaders(a, o, &l, p, d);
     for (int i = 0; i < n; i++)
@@ -285,7 +304,6 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
 
 static bool vulkan_program(VkFile *g, const Program *p) {
     const Plan *plan = p->plan;
-    if (!sizes_fixed(plan)) return false;
     Layout l = layout_make(g->arena, plan, g->external);
     Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
     StrMap *modules = strmap_new(g->arena);
@@ -298,7 +316,7 @@ static bool vulkan_program(VkFile *g, const Program *p) {
     if (!ok) return false;
     const char *name = p->descriptor ? g->model : p->name;
     if (!g->external && l.weights_bytes) {
-        weights_print_words(&g->c, plan, arena_printf(g->arena, "%s_w", p->name));
+        weights_print_words(&g->c, 1, p, plan->weight_bytes, arena_printf(g->arena, "%s_w", p->name));
         text_printf(&g->c, "const void *const %s_weights = %s_w;\n\n", name, p->name);
     }
     print_program(g, p, &l, d, n, name);
@@ -324,7 +342,6 @@ static void print_header(VkFile *g, Text *h, int64_t weight_bytes) {
 
 static bool vulkan_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training) {
-    (void)training;
     VkFile g = { .arena = a, .options = o, .model = model };
     Text out[2];                                        // header, source
     uint64_t sum = 0;
@@ -336,6 +353,7 @@ static bool vulkan_write(
             "--target generic");
         return false;
     }
+    if (steps_wanted(a, n, programs, training)) return steps_write(a, o, model, n, programs, training);
     text_init(&g.c, a);
     text_init(&g.h, a);
     text_init(&out[0], a);
@@ -359,6 +377,9 @@ const Backend backend_vulkan = {
     .name = "vulkan",
     .extension = ".c",
     .mark = BANNER_MARK,
+    .sizes = true,
+    .training = true,
+    .states = true,
     .source = true,
     .halves = true,
     .descriptor = DESCRIPTOR_VULKAN,

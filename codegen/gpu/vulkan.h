@@ -25,22 +25,36 @@ uint32_t layout_counter(const Layout *l, const Kernel *k);          // the first
 
 enum { MAX_PUSH = 32 };                                 // words of push constants on every device
 // One dispatch: invocations beyond `points` do nothing.
+// A kernel with sizes of the running program has them as push constants behind the values: first the points, then
+// Kernel.sizes; its groups are for the upper bounds.
 typedef struct Shader {
     const char *glsl;
     int64_t points;
+    int each;                                           // points of a group
+    Dim size;                                           // the points as a size
     uint32_t groups[3];
     uint32_t push[MAX_PUSH]; int n_push;
     // NULL, or the same on matrix units, which not all devices have, in GL_NV_cooperative_matrix; of elements of what
     // type
     struct Shader *instead; DType matrices;
+    Value *placed[MAX_PUSH];                            // whose places those are
 } Shader;
 
 // custom.c: an operand of a model's own kernel: the view and the element of it that it begins with
-typedef struct Operand { const char *name, *view; int64_t first; } Operand;
+typedef struct Operand { const char *name, *view, *first; } Operand;
 const char *glsl_custom_text(Arena *a, const char *text, int n, const Operand *operands);
 
 // glsl.c
+// has GLSL all that the kernel computes with?
+bool glsl_can(Arena *a, const Kernel *k);
 // false with a diagnostic at the kernel's node
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
 void glsl_clear(Arena *a, const Layout *l, Shader *out);                // what sets the counters to 0
+// steps.c: the C file of programs that are more than one list of kernels
+bool steps_wanted(Arena *a, int n, const Program *programs, const struct Training *training);
+bool steps_write(
+    Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
+// vulkan.c: prints a module's words as an array, or nothing with a diagnostic at the kernel's node
+bool vulkan_print_module(Arena *a, Text *out, const Plan *p, const Kernel *k, const Shader *s, const char *name,
+    uint64_t *key, size_t *count);
 #endif

@@ -36,6 +36,12 @@ static void glsl_integer(Text *t, DType d, Scalar c) {
 
 static void glsl_convert(Text *out, DType d, const char *x) { text_printf(out, "%s(%s)", glsl_type(d), x); }
 
+// Of what has fewer bits. Mesa 22 takes int64_t(x) < 0 for false whatever x is.
+static void glsl_widen(Text *out, DType d, const char *x) {
+    if (d == DT_I64) text_printf(out, "burn_widen(%s)", x);
+    else glsl_convert(out, d, x);
+}
+
 static void glsl_wrap(Text *out, DType d, const char *body, bool call) {
     if (!spell_is_narrow(d)) glsl_convert(out, d, body);
     else if (call || dtype_class(d) == CLASS_UINT)
@@ -126,7 +132,7 @@ const Language spell_glsl = {
     .type = glsl_type,
     .zero = glsl_zero,
     .integer = glsl_integer,
-    .convert = glsl_convert,
+    .convert = glsl_widen,
     .truncate = glsl_truncate,
     .wrap = glsl_wrap,
     .bits = glsl_bits,

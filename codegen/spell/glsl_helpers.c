@@ -66,8 +66,19 @@ const Helper spell_glsl_helpers[] = {
     GL_FROM_BOTH("uint", "u4", "0.0", "15.0", "0u", "15u"),
     GL_FROM_BOTH("int", "i2", "-2.0", "1.0", "-2", "1"),
     GL_FROM_BOTH("uint", "u2", "0.0", "3.0", "0u", "3u"),
+    { "burn_widen", "int64_t burn_widen(bool x) {\n    return x ? 1l : 0l;\n}\n"
+        "int64_t burn_widen(uint x) {\n    return int64_t(uint64_t(x));\n}\n"
+        "int64_t burn_widen(int64_t x) {\n    return x;\n}\n"
+        "int64_t burn_widen(uint64_t x) {\n    return int64_t(x);\n}\n"
+        "int64_t burn_widen(int x) {\n"
+        "    return int64_t(uint64_t(uint(x)) | (x < 0 ? 0xffffffff00000000ul : 0ul));\n}\n" },
     GL("float", "burn_pow_f32", "float x, float y",
-        "if (y == 0.0 || x == 1.0) return 1.0;\n    float r = pow(abs(x), y);\n"
+        "if (y == 0.0 || x == 1.0) return 1.0;\n"
+        // a device's pow may be wrong by a part in 10^5: then 1 - pow(0.999, step) has no digit that is right
+        "    if (abs(y) <= 1024.0 && y == floor(y)) {\n        float product = 1.0;\n"
+        "        for (uint n = uint(abs(y)); n != 0u; n >>= 1) {\n"
+        "            if ((n & 1u) != 0u) product *= x;\n            x *= x;\n        }\n"
+        "        return y < 0.0 ? 1.0 / product : product;\n    }\n    float r = pow(abs(x), y);\n"
         "    if (x >= 0.0 || isnan(x)) return x == 0.0 ? (y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u)) : r;\n"
         "    return floor(y) != y ? uintBitsToFloat(0x7fc00000u) : mod(y, 2.0) == 1.0 ? -r : r;"),
     GL("double", "burn_pow_f64", "double x, double y", "return double(burn_pow_f32(float(x), float(y)));"),

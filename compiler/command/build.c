@@ -6,6 +6,7 @@
 // temporary folder (base/process.c). $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
 #define _DEFAULT_SOURCE
 #include "command.h"
+#include "config.h"
 
 #include "runtime/image.h"
 
@@ -147,11 +148,31 @@ static bool decodes_images(const Graph *g) {
     return false;
 }
 
+#if HAVE_VULKAN
+static int steps_begin(burn_gpu_call **out) { return burn_gpu_begin(out); }
+#else
+static int steps_begin(burn_gpu_call **out) {
+    *out = NULL;
+    return BURN_ENODEV;
+}
+#endif
+
 static void give_images(void *library) {
     ImageSize **size = dlsym(library, "burncc_image_size");
     ImageDecode **decode = dlsym(library, "burncc_image_decode");
     if (size) *size = burn_image_size;
     if (decode) *decode = burn_image_decode;
+}
+
+// ---------------------------------------------------------------- GPUs
+// And so with runtime/vulkan_steps.c.
+const char build_steps_call[] =
+    "#ifdef BURN_GPU_TYPES\nint (*burncc_gpu_begin)(burn_gpu_call **);\n"
+    "int burn_gpu_begin(burn_gpu_call **out) { return burncc_gpu_begin(out); }\n#endif\n";
+
+void build_give_steps(void *library) {
+    int (**begin)(burn_gpu_call **) = dlsym(library, "burncc_gpu_begin");
+    if (begin) *begin = steps_begin;
 }
 
 // ---------------------------------------------------------------- loading
@@ -179,10 +200,12 @@ static bool load_weights(Built *b, const char *stem, size_t bytes) {
 }
 
 static bool load(Built *b, const Options *o, const char *object, const char *stem) {
-    bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
     b->library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (b->library) give_images(b->library);
-    const void *symbol = b->library ? dlsym(b->library, gpu ? "burncc_program" : "burncc_model") : NULL;
+    if (b->library) build_give_steps(b->library);
+    const void *program = b->library ? dlsym(b->library, "burncc_program") : NULL;
+    const bool gpu = program != NULL;
+    const void *symbol = b->library && !gpu ? dlsym(b->library, "burncc_model") : program;
     if (!symbol) {
         const char *why = dlerror();
         diag_error_as(EXIT_IO, NULL, "cannot load the compiled model: %s", why ? why : "its descriptor is missing");
@@ -245,12 +268,17 @@ static bool write_wrapper(
     Arena *a = b->arena;
     const Graph *g = b->plan->graph;
     if (b->runner) return write_program(b, o, path, generated, object);
-    bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
-    const char *type = gpu ? "burn_vk_program" : "burn_model", *what = gpu ? "program" : "model";
-    const char *text = arena_printf(a,
-        "%s#include \"%s\"\nextern const %s *const burncc_%s;\nconst %s *const burncc_%s = &%s_%s;\n%s",
-        profile_marks(a, o, b->plan->numbered), generated,
-        type, what, type, what, o->name, what, decodes_images(g) ? image_calls : "");
+    static const char model[] = "extern const burn_model *const burncc_model;\n"
+                                "const burn_model *const burncc_model = &%s_model;\n",
+                      program[] = "extern const burn_vk_program *const burncc_program;\n"
+                                  "const burn_vk_program *const burncc_program = &%s_program;\n";
+    const bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
+    const char *exported = arena_printf(a, model, o->name);
+    if (gpu)                                            // which of both it is, the file says
+        exported = arena_printf(a, "#ifdef BURN_GPU_TYPES\n%s#else\n%s#endif\n%s", exported,
+            arena_printf(a, program, o->name), build_steps_call);
+    const char *text = arena_printf(a, "%s#include \"%s\"\n%s%s", profile_marks(a, o, b->plan->numbered), generated,
+        exported, decodes_images(g) ? image_calls : "");
     return write_text(a, path, text);
 }
 

@@ -165,6 +165,9 @@ const char *profile_marks(Arena *a, const Options *o, int kernels);
 int profile_tracks(const Options *o);
 // $CC as for the target; false with diagnostics
 bool build_object(Arena *a, const Options *o, const char *runner, const char *source, const char *object);
+// Text for the end of a wrapper, and what is done for what it becomes: burn_gpu_begin is this process's.
+extern const char build_steps_call[];
+void build_give_steps(void *library);
 
 // ---------------------------------------------------------------- bind.c: models and the tensors that go in
 typedef struct Inputs { int n; Tensor **at; } Inputs;

@@ -27,11 +27,13 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     text_printf(&t,
         "extern const burn_training *const burncc_learns;\nconst burn_training *const burncc_learns = &%s_training;\n",
         o->name);
+    if (o->machine.backend->descriptor == DESCRIPTOR_VULKAN) text_printf(&t, "%s", build_steps_call);
     return text_write(m->arena, path, &t);
 }
 
 static bool load(Module *m) {
     m->library = dlopen(m->object, RTLD_NOW | RTLD_LOCAL);
+    if (m->library) build_give_steps(m->library);
     m->code = m->library ? dlsym(m->library, "burncc_training") : NULL;
     const void *training = m->code ? dlsym(m->library, "burncc_learns") : NULL;
     if (training) m->training = *(const burn_training *const *)training;

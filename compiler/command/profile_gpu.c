@@ -196,6 +196,7 @@ static const char *compile_limits(Arena *a, GpuJob *j) {
 }
 
 const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out) {
+    if (!b->gpu) return "--profile times GPU programs that are one list of kernels; this one has control on the host";
     GpuJob j = { .built = b, .in = in, .seconds = c->seconds * (1 - PLAIN_SHARE) };
     j.bytes = sizeof *j.runs + MOST_RUNS * (b->gpu->kernel_count + 1) * sizeof *j.runs->rows;
     const char *why = compile_limits(a, &j);

@@ -206,6 +206,9 @@ static int child_cpu(Job *j) {
     if (code) snprintf(j->shared->why, sizeof j->shared->why, "cannot start %d threads", parts);
     if (!code) code = j->seconds > 0 ? measure(j, run_cpu, &threads) : run_cpu(j, &threads);
     burn_threads_close(&threads);
+#if HAVE_VULKAN
+    if (code && !*j->shared->why) snprintf(j->shared->why, sizeof j->shared->why, "%s", burn_gpu_error());
+#endif
     return code;
 }
 

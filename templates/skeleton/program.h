@@ -7,6 +7,7 @@
  *   DOC ENDS     what the run does; a line for each input, output and size
  *   HAS_WEIGHTS  it takes a pointer to the weights' file
  *   N_THREADS    parts that it goes in; 0: it knows of no threads
+ *   HAS_GPU      its kernels run on a GPU
  *   LIMITS       what else it may return, and when
  *   SIGNATURE    of the run function
  */
@@ -20,6 +21,7 @@
 #define ENDS
 #define HAS_WEIGHTS 1
 #define N_THREADS 4
+#define HAS_GPU 0
 #define LIMITS
 #define SIGNATURE int lenet_run(SPACE_workspace *ws)
 // end holes
@@ -41,6 +43,12 @@ ENDS
  *   threads  what computes the parts of the run, up to N_THREADS at a time; NULL: the calling thread, one after the
  *            other
 #endif
+#if HAS_GPU
+ * No input may overlap an output. Its kernels run on the GPU: link with runtime/vulkan.c and runtime/vulkan_steps.c.
+ * Any thread may call it; one call runs at a time. -2 (BURN_ENOMEM), -4 (BURN_EDEVICE), -5 (BURN_ELIMIT) and -7
+ * (BURN_ENODEV) are the device's.
+#else
  * No input may overlap an output. Reentrant; allocates nothing.
+#endif
  * Returns 0, or -1 (BURN_EINVAL) when a pointer is null LIMITS. */
 SIGNATURE;

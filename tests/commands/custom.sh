@@ -135,7 +135,13 @@ done
 if "$burncc" own.c -o own_gpu.c --target vulkan --dim batch=7 >out 2>err; then
     result 0 "shaders"
     own gpu --dim batch=7 --target vulkan
-    if grep -q 'no Vulkan device' err; then count=$((count - 1)) failures=$((failures - 1)); else same gpu; fi
+    if grep -q 'no Vulkan device' err; then
+        count=$((count - 1)) failures=$((failures - 1))
+    else
+        same gpu
+        own gpu_sizes --dim batch=1..8 --target vulkan
+        same gpu_sizes
+    fi
 fi
 
 # ---- the evaluator has the formulas

@@ -82,8 +82,6 @@ says '^function +read$'
 says '^inputs +x: f32\[2\]$'
 status 1 "train" "$burncc" m.c -o t.c --train
 says 'm.c: error: --train wants a model of one function without a state; --function NAME chooses one of several'
-status 1 "another kind of target" "$burncc" m.c -o t.c --target vulkan
-says 'm.c: error: the model has several functions: this is for programs in C, not for --target vulkan'
 
 # ---- a state that is read as it was, and one that another takes over: no place is written too early
 body <<'END'

@@ -48,5 +48,4 @@ status 0 "cut short" ./decode short.ppm
 says '^-6: '
 status 0 "another format" ./decode other.gif
 says '^-6: '
-status 1 "not for the GPU" "$burncc" $model -o decode_gpu.c --target vulkan
 finish

@@ -91,8 +91,6 @@ status 2 "output that is no C file" "$burncc" scores.onnx -o scores.txt
 status 2 "name that is no identifier" "$burncc" scores.onnx -o a.c --name 9lives
 status 2 "embed limit that is no number" "$burncc" scores.onnx --embed-limit lots
 status 2 "a time limit of nothing" "$burncc" bench scores.onnx --timeout 0
-status 2 "training for a GPU" "$burncc" scores.onnx --train --target vulkan
-says '--train is for programs in C, not for --target vulkan'
 status 2 "another back end's stage" "$burncc" scores.onnx --dump glsl
 status 2 "a plan in a C file" "$burncc" scores.onnx --target plan -o a.c
 says '-o wants the name of a file such as model.plan'

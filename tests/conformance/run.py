@@ -89,6 +89,7 @@ def main():
                    help="one operator each, or small whole models")
     p.add_argument("--symbolic", action="store_true", help="sizes at run time")
     p.add_argument("--short", action="store_true", help="only the tests of short.txt")
+    p.add_argument("--every", type=int, default=1, metavar="N", help="one in N of these")
     args = harness.parse(p)
     found = sorted(args.archives.glob(f"onnx-*-{args.suite}.tar.xz"))
     if not found:
@@ -105,6 +106,7 @@ def main():
     if args.short:
         wanted = set((HERE / "short.txt").read_text().split())
         cases = [c for c in cases if c.name in wanted]
+    cases = cases[::args.every]
     status = HERE / ("status-symbolic.txt"
                      if args.symbolic else "status.txt" if args.suite == "node" else "status-models.txt")
     suite = f"{args.suite}{', sizes at run time' if args.symbolic else ''}"

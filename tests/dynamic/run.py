@@ -86,7 +86,7 @@ def main():
                     str(pathlib.Path(args.burncc).resolve()),
                     str(folder), target, cc
                 ]
-                if not args.sanitize:               # drive.py always does
+                if not args.sanitize and target != "vulkan":    # drive.py always does, and links no GPU
                     runs.append(harness.Case(f"{case.name}:{target}:{cc}:drive", f"{target} {cc} drive", drive))
             runs += [verify(args, *network, ("1e-4", "1e-5"), target, cc) for network in whole]
     return harness.run(runs, args)

@@ -103,7 +103,7 @@ def run_case(args, folder, optimizer, run, case):
                  ] + args.cflags.split()
         subprocess.run([
             args.cc, *flags, *[f"-D{k}={v}" for k, v in define.items()],
-            os.path.join(here, "step.c"), c, "-lm", *([f"-l{args.blas}"] if args.blas else []), "-o",
+            os.path.join(here, "step.c"), c, "-lm", *([f"-l{args.blas}"] if args.blas else []), *args.runtime, "-o",
             os.path.join(tmp, "step")
         ], check=True)
         out = subprocess.run([os.path.join(tmp, "step"), tmp, tmp], check=True, capture_output=True, text=True).stdout
@@ -162,6 +162,12 @@ def main():
     if args.blas and not harness.has_blas(args.cc):
         print(f"1..0 # SKIP {harness.NO_BLAS}")
         return 0
+    args.runtime = []
+    if args.target == "vulkan":
+        args.runtime = harness.vulkan_runtime(args.burncc, args.cc)
+        if not args.runtime:
+            print(f"1..0 # SKIP {harness.NO_VULKAN}")
+            return 0
     if args.folder:
         return run_cases(args, args.folder, args.case or ["mnist_cnn"])
     with tempfile.TemporaryDirectory() as tmp:

@@ -139,7 +139,7 @@ static void make_tiles(Arena *a, Kernel *k, const Survey *of, const int axis[2],
     for (int i = 0; i < 2; i++) {
         m.axis[i] = axis[i];
         m.extent[i] = axis[i] < 0 ? 0 : k->axes.at[axis[i]].extent / tile[i];
-        if (axis[i] >= 0) k->axes.at[axis[i]].extent = m.extent[i];
+        if (axis[i] >= 0) k->axes.at[axis[i]].extent = k->axes.at[axis[i]].size = m.extent[i];
     }
     // all copies of a reduction first: loops.c runs them as one loop, before anything that uses one
     for (int pass = 0; pass <= of->n_tops; pass++)
@@ -205,8 +205,15 @@ static int spread_axes(const Kernel *k) {
     return outer;
 }
 
+// Tiles are of sizes that are known.
+static bool has_tiles(const Kernel *k) {
+    for (int i = 0; i < k->axes.n; i++)
+        if (!dim_is_const(k->axes.at[i].size)) return false;
+    return !k->sizes.n;
+}
+
 void gpu_spread(Arena *a, Kernel *k) {
     k->loop.spread = spread_axes(k);
-    choose_tiles(a, k, k->loop.spread);
+    if (has_tiles(k)) choose_tiles(a, k, k->loop.spread);
     k->loop.team = team_of(a, k, k->loop.spread);
 }

@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# --target vulkan where a program is more than one list of kernels: sizes that the run is told, several functions with a
+# state, training. Each beside the same for generic; in memory of any kind, from two threads, and what is refused. Skips
+# where no Vulkan device is.
+source "$(dirname "$0")/tap.sh"
+runtime=$here/../../runtime
+warnings="-std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror"
+
+for part in vulkan vulkan_steps; do ${CC:-cc} -O1 -c "$runtime/$part.c" -o $part.o || exit 1; done
+cat >probe.c <<'END'
+#include "burn.h"
+int main(void) { return burn_gpu_memory(1) ? 0 : 1; }
+END
+"$burncc" scores.onnx --target vulkan -o scores.c >out 2>err
+${CC:-cc} -I "$runtime" probe.c vulkan.o vulkan_steps.o -lvulkan -pthread -o probe
+if grep -q 'built without' err || ! ./probe; then
+    echo "1..0 # SKIP no Vulkan device"
+    exit 0
+fi
+
+link() { ${CC:-cc} -O1 -I . -I "$runtime" "$@" vulkan.o vulkan_steps.o -lvulkan -pthread -lm; }
+made() { # OPTIONS: net.c and net.h of the description given
+    status 0 "code: $*" "$burncc" -q "$@" -o net.c
+    ${CC:-cc} -O1 $warnings -I . -c net.c -o net.o >out 2>err
+    result $? "C99 without warnings"
+}
+close() { # WHAT A B: the same words, numbers within 1e-5 of the largest
+    python3 - "$2" "$3" >out 2>err <<'END'
+import sys
+a, b = (open(p).read().split() for p in sys.argv[1:])
+assert len(a) == len(b) > 0, (a, b)
+scale = max(abs(float(x)) for x in a)
+worst = max(abs(float(x) - float(y)) for x, y in zip(a, b))
+print(worst / scale)
+assert worst <= 1e-5 * scale, (worst, scale)
+END
+    result $? "$1: $(cat out)"
+}
+
+cat >model.c <<'END'
+#include <burncc/model.h>
+MODEL(net)
+{
+    Dim batch = symbol("batch");
+    Tensor x = input("x", F32, batch, 1, 8, 8);
+    x = dropout(relu(conv2d(x, "conv", 4, 3, .padding = 1)), 0.25);
+    x = relu(linear(flatten(x, 1), "fc", 17));
+    output("scores", linear(x, "out", 5));
+}
+END
+
+# ---- sizes that the run is told: every batch, those outside, null pointers
+cat >sizes.c <<'END'
+#include "net.h"
+#include <math.h>
+#include <stdio.h>
+int main(void)
+{
+    static net_workspace ws;
+    static float x[9 * 64], y[9 * 5];
+    for (int i = 0; i < 9 * 64; i++) x[i] = sinf(0.7f * (float)i);
+    for (int batch = 0; batch <= 9; batch++) {
+        const int code = net_run(&ws, batch, x, y);
+        printf("%d", code);
+        for (int i = 0; !code && i < 5 * batch; i++) printf(" %.9g", (double)y[i]);
+        printf("\n");
+    }
+    return net_run(NULL, 1, x, y) == BURN_EINVAL && net_run(&ws, 1, NULL, y) == BURN_EINVAL ? 0 : 1;
+}
+END
+for options in "--target generic" "--target vulkan" "--target vulkan --no-fuse" "--target vulkan --fast-math"; do
+    made model.c $options --dim batch=1..8
+    link sizes.c net.o -o sizes >out 2>err && ./sizes >"sizes $options.txt" 2>err
+    result $? "runs at every size: $options"
+    close "the same numbers: $options" "sizes --target generic.txt" "sizes $options.txt"
+done
+
+status 1 "times of its kernels" "$burncc" bench model.c --dim batch=1..4 --target vulkan --profile
+says 'control on the host'
+
+# ---- several functions over a state: tokens step by step, with a cache that stays on the device, and at once
+small="--set layers=1 --set width=32 --set heads=4 --set kv_heads=2 --set inner=64 --set vocabulary=96"
+llama="$here/../../models/llama.c --target vulkan --dim length=1..32"
+status 0 "steps" "$burncc" -q $llama -o step.c --set cache=32 $small
+status 0 "at once" "$burncc" -q $llama -o whole.c --dim batch=1 $small
+link -DVOCABULARY=96 "$here/functions.c" step.c whole.c -o compare >out 2>err && ./compare >out 2>&1
+result $? "16 tokens step by step are those of the whole sequence: $(cat out)"
+
+# ---- training: losses and parameters of generic's, by both ways of a step; structs in any memory; two threads at once
+cat >train.c <<'END'
+#include "net.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef GPU
+#include <burn.h>
+#include <pthread.h>
+#else
+#define burn_gpu_memory(bytes) calloc(1, bytes)
+#endif
+enum { BATCH = 3, ROWS = 4 };
+typedef struct Run { net_params *params, *grads; net_state *state; float losses[8]; int code; } Run;
+static float x[BATCH * 64];
+static int64_t target[BATCH] = { 4, 0, 2 };
+
+static void *run(void *argument)
+{
+    Run *r = argument;
+    net_train_step_workspace *step = malloc(sizeof *step);
+    net_gradients_workspace *work = malloc(sizeof *work);
+    net_params_init(r->params);
+    for (int i = 0; i < 8; i++) {
+        int code;
+        if (i % 2)
+            code = net_train_step(step, BATCH, x, r->params, target, i + 1, 0.01f, 0.9f, 0.999f, 1e-3f, 0, r->state,
+                &r->losses[i]);
+        else {
+            code = net_gradients(work, BATCH, x, r->params, target, i + 1, &r->losses[i], r->grads);
+            if (!code) code = net_update(0.01f, 0.9f, 0.999f, 1e-3f, 0, (float)(i + 1), r->params, r->grads, r->state);
+        }
+        r->code = r->code ? r->code : code;
+    }
+    free(step);
+    free(work);
+    return NULL;
+}
+
+static Run fresh(void *(*memory)(size_t))
+{
+    Run r = { memory(sizeof(net_params)), memory(sizeof(net_params)), memory(sizeof(net_state)), { 0 }, 0 };
+    if (!r.params || !r.grads || !r.state) exit(3);
+    return r;
+}
+static void *own(size_t bytes) { return burn_gpu_memory(bytes); }
+static void *host(size_t bytes) { return calloc(1, bytes); }
+
+int main(void)
+{
+    for (int i = 0; i < BATCH * 64; i++) x[i] = sinf(0.7f * (float)i);
+    Run r[2] = { fresh(own), fresh(host) };
+#ifdef GPU
+    pthread_t other;
+    pthread_create(&other, NULL, run, &r[1]);
+    run(&r[0]);
+    pthread_join(other, NULL);
+    if (burn_gpu_memory((size_t)1 << 45) || !strstr(burn_gpu_error(), "no room for")) return 2;
+#else
+    run(&r[0]);
+    run(&r[1]);
+#endif
+    if (r[0].code || r[1].code || memcmp(r[0].params, r[1].params, sizeof(net_params))) return 1;
+    for (int i = 0; i < 8; i++) printf("%.9g\n", (double)r[0].losses[i]);
+    const float *p = (const float *)(const void *)r[0].params;
+    for (size_t i = 0; i < sizeof(net_params) / sizeof *p; i += 7) printf("%.9g\n", (double)p[i]);
+#ifdef GPU
+    burn_gpu_memory_free(r[0].params);
+    burn_gpu_close();
+    r[0] = fresh(own);                                  // opens it again
+    run(&r[0]);
+    if (r[0].code || memcmp(r[0].params, r[1].params, sizeof(net_params))) return 4;
+    burn_gpu_close();
+#endif
+    return 0;
+}
+END
+for options in "--target generic" "--target vulkan" "--target vulkan --train-memory 22K"; do
+    made model.c --train --optimizer adam --dim batch=1..4 $options
+    gpu=-DGPU
+    [ "$options" = "--target generic" ] && gpu=-DC
+    link $gpu train.c net.o -o train >out 2>err && ./train >"train $options.txt" 2>err
+    result $? "learns: $options"
+    close "the same losses and weights: $options" "train --target generic.txt" "train $options.txt"
+done
+finish
