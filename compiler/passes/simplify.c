@@ -313,7 +313,7 @@ static Value *rule_extreme(Graph *g, Node *n) {
     const Type *to = &n->out[0]->type;
     int64_t axes[MAX_RANK];
     for (Node *m = x->def; m && (m->op == OP_Reshape || m->op == OP_Transpose); m = x->def) x = m->in[0];
-    if (same || x == n->in[0] || !type_is_static(&x->type) || type_count(to) != 1) return same;
+    if (same || x == n->in[0] || !type_is_static(&x->type) || !type_is_static(to) || type_count(to) != 1) return same;
     for (int i = 0; i < x->type.rank; i++) axes[i] = i;
     return b_reshape(g, b_reduce(g, n->op, x, x->type.rank, axes, false), to->rank, to->dim);
 }

@@ -149,7 +149,7 @@ def other_code(first, second):
 def without_metadata(text):
     """What a file says of itself, who made it for one, is not the model's."""
     text = re.sub(r"^static const char \*const m_run_metadata\[\] = \{.*?^\};$", "", text, flags=re.S | re.M)
-    return re.sub(r"^    m_run_metadata$", "    (const char *const *)0", text, flags=re.M)
+    return re.sub(r"^    m_run_metadata, ", "    (const char *const *)0, ", text, flags=re.M)
 
 
 def same_code(burncc, model, options, out, folder):
