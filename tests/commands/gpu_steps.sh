@@ -86,6 +86,16 @@ status 0 "steps" "$burncc" -q $llama -o step.c --set cache=32 $small
 status 0 "at once" "$burncc" -q $llama -o whole.c --dim batch=1 $small
 link -DVOCABULARY=96 "$here/functions.c" step.c whole.c -o compare >out 2>err && ./compare >out 2>&1
 result $? "16 tokens step by step are those of the whole sequence: $(cat out)"
+cat >two.c <<'END'
+#include <burncc/model.h>
+MODEL(two) {
+    function("a") output("y", conv2d(input("x", F32, 1, 512, 4, 4), "ca", 32, 3, .padding = 1));
+    function("b") output("z", conv2d(input("u", F32, 1, 256, 4, 4), "cb", 16, 3, .padding = 1));
+}
+END
+status 0 "convolutions" "$burncc" -q two.c --target vulkan -o two_out.c
+[ "$(grep -c '_words\[' two_out.c)" = 2 ]
+result $? "of several functions they too are the GPU's"
 
 # ---- training: losses and parameters of generic's, by both ways of a step; structs in any memory; two threads at once
 cat >train.c <<'END'

@@ -16,7 +16,8 @@ bool gpu_claims(const Node *n, const Options *o) {
 // Is it one list of kernels, run from the first to the last? Elsewhere (codegen/gpu/steps.c) nobody clears the counters
 // that shares of products have.
 static bool is_list(const Plan *p) {
-    bool list = !p->parent && !graph_trains(p->graph) && !p->graph->functions.n;
+    const bool alone = !p->graph->one_of_several || p->options->function;
+    bool list = !p->parent && !graph_trains(p->graph) && alone;
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         list = list && !k->sizes.n && (k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->anchor->op == OP_Custom);
