@@ -397,9 +397,10 @@ BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, 
     /* 16 floats are a cache line: each is read and written while it is near, and the next of its column comes near */
     for (ptrdiff_t k0 = 0; k0 < depth; k0 += 16) {
         const ptrdiff_t k1 = k0 + 16 < depth ? k0 + 16 : depth;
-        ptrdiff_t j0 = 0;
+        ptrdiff_t turned = 0;
 #if defined(BURN_TURNS_FOUR)
-        for (; row == 1 && k1 == k0 + 16 && j0 + 4 <= width; j0 += 4) {
+        if (row == 1 && k1 == k0 + 16) turned = width / 4 * 4;
+        for (ptrdiff_t j0 = 0; j0 < turned; j0 += 4) {
             const float *const p = from + k0 + j0 * column;
             for (ptrdiff_t j = 0; j < 4; j++)
                 BURN_PREFETCH(p + 16 + j * column);
@@ -407,7 +408,7 @@ BURN_INLINE void burn_pack_panel(float *to, ptrdiff_t panel, const float *from, 
                 burn_turn_four(to + (k0 + k) * panel + j0, panel, p + k, column);
         }
 #endif
-        for (ptrdiff_t j = j0; j < width; j++)
+        for (ptrdiff_t j = turned; j < width; j++)
             for (ptrdiff_t k = k0; k < k1; k++)
                 to[k * panel + j] = from[k * row + j * column];
         for (ptrdiff_t k = k0; k < k1; k++)

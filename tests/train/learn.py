@@ -373,6 +373,7 @@ def main():
     p.add_argument("--target", default="generic")
     args = p.parse_args()
     args.blas = args.apart = args.described = None
+    args.runtime = []
     count = bad = 0
 
     def tap(ok, name, why=""):
