@@ -290,7 +290,7 @@ const Option options[] = {
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",
-        "bf16: matrix products of bfloat16 (each number rounded by 2^-9 at most), sums in f32: half the memory, "
+        "bf16: matrix products of bfloat16 (each number rounded by 2^-8 at most), sums in f32: half the memory, "
         "faster; f32 (default). --target vulkan: weights and values between kernels of bf16 or f16",
         SET_ONE_OF(set_precision, "f32 f16 bf16") },
     { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT | FIT | APPLIES, "Code",

@@ -4,9 +4,10 @@
 bits.
 
 In: models written here, outputs computed in double precision. Out: one case per model, target and C compiler.
-Rounding a weight to bfloat16 (8 bits of mantissa) changes it by at most 2^-9 of itself, so a product changes by at
-most 2^-9 of the sum of its terms' magnitudes: that is what is allowed. Products of more than 4 rows round the other
-factor as well, and may differ by twice that. Numbers that bfloat16 holds exactly must give float32's results."""
+Rounding a weight to bfloat16 (8 bits of mantissa) changes it by at most 2^-8 of itself, and by half of that or less in
+the mean: a product changes by at most 2^-9 of the sum of its terms' magnitudes, which is what is allowed. Products of
+more than 4 rows round the other factor as well, and may differ by twice that. Numbers that bfloat16 holds exactly must
+give float32's results."""
 import math
 import pathlib
 import random
