@@ -44,8 +44,9 @@ void glsl_finish(Printing *p, Text *out) {
     text_printf(out, "void finish(const float acc, const int i0, const int i1, const int i2) {\n%s}\n\n", body.at);
 }
 
-static uint32_t blocks_of(const Kernel *k, const char *size, const char *block) {
-    return (uint32_t)ceil_div(template_hole_value(k, size), template_hole_value(k, block));
+void glsl_blocks(const Kernel *k, Shader *out) {
+    out->groups[0] = (uint32_t)ceil_div(template_hole_value(k, "N"), template_hole_value(k, "BN"));
+    out->groups[1] = (uint32_t)ceil_div(template_hole_value(k, "M"), template_hole_value(k, "BM"));
 }
 
 bool glsl_gemm(Printing *p, Shader *out) {
@@ -70,8 +71,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;
-    out->groups[0] = blocks_of(k, "N", "BN");
-    out->groups[1] = blocks_of(k, "M", "BM");
+    glsl_blocks(k, out);
     out->groups[2] = (uint32_t)k->gemm.batch;
     return true;
 }

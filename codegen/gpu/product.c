@@ -164,10 +164,6 @@ static bool whole_vectors(const Printing *p, const Expr *e) {
         && layout_region(p->layout, e->value).at % VECTOR == 0;
 }
 
-static uint32_t blocks_of(const Kernel *k, const char *size, const char *block) {
-    return (uint32_t)ceil_div(template_hole_value(k, size), template_hole_value(k, block));
-}
-
 // Where the sums of a block's shares meet: push constants, like the places of values.
 static const char *share_memory(Printing *p) {
     const Kernel *k = p->kernel;
@@ -206,8 +202,7 @@ bool glsl_product(Printing *p, Shader *out) {
     template_fill(p->arena, &body, "glsl/product.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", share_memory(p), body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
-    out->groups[0] = blocks_of(k, "N", "BN");
-    out->groups[1] = blocks_of(k, "M", "BM");
+    glsl_blocks(k, out);
     out->groups[2] = (uint32_t)(k->product.of[COORD_B].size * k->product.shares);
     return true;
 }

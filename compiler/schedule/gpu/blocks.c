@@ -6,39 +6,28 @@
 // multiply-adds for each element that it brings, and shared memory tm * tn / (tm + tn): large blocks are fast where
 // there are enough of them for all cores. A block takes a step for bk * slices terms, which is a way to memory and back
 // and then arithmetic; the blocks of a core hide each other's ways. The model below says so in microseconds.
+#include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
 #include "schedule/schedule.h"
 
-// share: of a core's multiply-adds that it gets where blocks abound
-typedef struct Block { int bm, bn, bk, tm, tn, slices, stages; double share; } Block;
-
 // None wants more than 256 threads and 32 KiB of shared memory.
-static const Block blocks[] = {
+const Block gpu_blocks[BLOCKS] = {
     { 128, 128, 16, 8, 8, 1, 1, 0.79 },
     { 128, 64, 16, 8, 4, 1, 2, 0.70 },
     { 64, 64, 16, 4, 4, 1, 2, 0.60 },
     { 64, 64, 8, 8, 8, 4, 1, 0.62 },
     { 32, 32, 16, 4, 4, 2, 2, 0.47 },
 };
+const Gpu gpu_machine = { .cores = 132, .macs = 197e3, .way = 0.5, .meet = 3, .launch = 4.5, .bytes = 2e6 };
 
-// A large discrete GPU, as measured on an H100: others have fewer cores, in like proportion.
-static const struct {
-    double cores, macs;                                 // multiply-adds of a core in a microsecond
-    double way, meet;                                   // to memory and back; until all shares of a block have met
-    double bytes;                                       // of a sum's parts, in a microsecond
-} machine = { 132, 197e3, 0.5, 3, 2e6 };
+enum { NEAR = 4 };                                      // elements from each other that share what memory brings
 
-enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16,              // fewer leave most of a block empty
-       LEAST_TERMS = 16,
-       MAX_GROUPS = 65535,                              // along an axis, on every device
-       NEAR = 4 };                                      // elements from each other that share what memory brings
-
-static double block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k) {
+double gpu_block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k) {
     const double groups = batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn)),
-                 work = (double)b->bm * b->bn * b->bk * b->slices / machine.macs,
-                 together = (double)(int64_t)((groups + machine.cores - 1) / machine.cores),
-                 busy = together * work / b->share, alone = machine.way + work;
+                 work = (double)b->bm * b->bn * b->bk * b->slices / gpu_machine.macs,
+                 together = (double)(int64_t)((groups + gpu_machine.cores - 1) / gpu_machine.cores),
+                 busy = together * work / b->share, alone = gpu_machine.way + work;
     return (double)ceil_div(k, b->bk * b->slices) * (busy > alone ? busy : alone);
 }
 
@@ -47,19 +36,20 @@ typedef struct Choice { const Block *block; int64_t shares; double time; } Choic
 // The block and the shares that are done first. Shares end in a way to memory and back for the sums of each.
 static Choice best_block(double batch, int64_t m, int64_t n, int64_t k) {
     enum { MOST_SHARES = 32 };
-    Choice best = { blocks, 1, block_time(blocks, batch, m, n, k) };
-    for (const Block *b = blocks; b < blocks + COUNT(blocks); b++)
+    Choice best = { gpu_blocks, 1, gpu_block_time(gpu_blocks, batch, m, n, k) };
+    for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS; b++)
         for (int64_t shares = 1; shares <= MOST_SHARES && shares * b->bk * b->slices < k; shares *= 2) {
             if ((double)shares * batch > MAX_GROUPS) break;
             const double sums = shares == 1 ? 0 :
-                machine.meet + 2 * (double)shares * batch * (double)m * (double)n * 4 / machine.bytes,
-                         time = block_time(b, batch * (double)shares, m, n, ceil_div(k, shares)) + sums;
+                gpu_machine.meet + 2 * (double)shares * batch * (double)m * (double)n * 4 / gpu_machine.bytes,
+                         time = gpu_block_time(b, batch * (double)shares, m, n, ceil_div(k, shares)) + sums;
             if (time < best.time) best = (Choice){ b, shares, time };
         }
     return best;
 }
 
-static bool takes(int64_t batch, int64_t m, int64_t n, int64_t k) {
+bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k) {
+    enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16, LEAST_TERMS = 16 };              // fewer leave most of a block empty
     return batch > 0 && m >= LEAST_ROWS && n >= LEAST_COLUMNS && k >= LEAST_TERMS && batch <= MAX_GROUPS
         && ceil_div(m, 32) <= MAX_GROUPS && ceil_div(n, 32) <= MAX_GROUPS;
 }
@@ -68,7 +58,7 @@ bool gpu_takes_conv(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     if (y->dtype != DT_F32 || !type_is_static(x) || !type_is_static(w) || !type_is_static(y)) return false;
     const int64_t count = type_count(y), rows = w->dim[0] / node_int(n, "group", 1);
-    return count && takes(1, rows, count / w->dim[0], type_count(w) / w->dim[0]);
+    return count && gpu_fills_blocks(1, rows, count / w->dim[0], type_count(w) / w->dim[0]);
 }
 
 // ---------------------------------------------------------------- how a factor lies in memory
@@ -125,7 +115,7 @@ bool gpu_product(Arena *a, Kernel *k) {
     if (!product) return false;
     const Coordinate *of = product->product.of;
     const int64_t batch = of[COORD_B].size, m = of[COORD_M].size, n = of[COORD_N].size, terms = of[COORD_K].size;
-    if (!takes(batch, m, n, terms)) return false;
+    if (!gpu_fills_blocks(batch, m, n, terms)) return false;
     *k = *product;
     const Choice best = best_block((double)batch, m, n, terms);
     const Block *b = best.block;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// blocks.c: the blocks that workgroups compute of products, and the model of their time.
+#ifndef BURNCC_GPU_BLOCKS_H
+#define BURNCC_GPU_BLOCKS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+// share: of a core's multiply-adds that it gets where blocks abound
+typedef struct Block { int bm, bn, bk, tm, tn, slices, stages; double share; } Block;
+enum { BLOCKS = 5 };
+extern const Block gpu_blocks[BLOCKS];
+
+// A large discrete GPU, as measured on an H100: others have fewer cores, in like proportion.
+typedef struct Gpu {
+    double cores, macs;                                 // multiply-adds of a core in a microsecond
+    double way, meet, launch;                           // to memory and back; until all shares of a block have met; of
+                                                        // one more kernel
+    double bytes;                                       // of a sum's parts, in a microsecond
+} Gpu;
+extern const Gpu gpu_machine;
+
+enum { MAX_GROUPS = 65535 };                            // along an axis, on every device
+// microseconds
+double gpu_block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k);
+bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k);      // is a product as large as templates want?
+#endif
