@@ -14,7 +14,7 @@ static const TileMachine WIDE = {16, 32, true}, NARROW = {8, 16, true};
 
 int64_t tile_rows(const TileMachine *m, int64_t v)
 {
-    return tile_min((m->registers - v - (m->fused ? 1 : 2)) / v, MOST_ROWS);
+    return tile_min((m->registers - v - (m->fused && m->registers > 16 ? 1 : 2)) / v, MOST_ROWS);
 }
 
 /* Where products and sums are two instructions, each of them has two units at best, a product copies its row first, a
