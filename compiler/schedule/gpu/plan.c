@@ -37,7 +37,10 @@ bool gpu_plan(Plan *p) {
     if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
         if (plan_ran(p, i)) continue;
-        else if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_spread(p->arena, p->kernels.at[i]);
+        else if (p->kernels.at[i]->kind == KERNEL_LOOP) {
+            gpu_scatter(p->arena, p->kernels.at[i]);
+            gpu_spread(p->arena, p->kernels.at[i]);
+        }
         else if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p->arena, p->kernels.at[i]);
     return true;
 }
