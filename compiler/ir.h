@@ -279,7 +279,6 @@ struct Graph {
     VEC(Bundle) bundles;
     VEC(QuantizedEnd) quantized;                        // of the outermost graph
     VEC(GraphFunction) functions;                       // of a model; none: it is one function
-    bool one_of_several;                                // graph_function made it
     VEC(const char *) metadata;                         // of the outermost graph: keys and values by turns
 };
 

@@ -352,6 +352,9 @@ typedef struct burn_vk_program {
     const burn_vk_io *outputs;
     int output_count;
     const char *const *metadata; /* as burn_model's */
+    /* From version 2 on: of the end of the arena, a multiple of 4. They are 0 before the first run, and kernels leave
+     * them so; the runtime sets them to 0 once, and again after a run that failed. */
+    size_t counters_bytes;
 } burn_vk_program;
 
 #endif
@@ -399,6 +402,8 @@ struct burn_gpu_call {
     void (*copy)(burn_gpu_call *call, void *to, const void *from, size_t bytes);
     void (*zero)(burn_gpu_call *call, void *to, size_t bytes);
     void (*put)(burn_gpu_call *call, void *to, const void *value, size_t bytes); /* up to 8 bytes */
+    /* An operand for one dispatch, which writes it: so many words that are 0, and that it leaves so. At most 65536. */
+    void *(*counters)(burn_gpu_call *call, size_t words);
     int (*wait)(burn_gpu_call *call);
     int (*end)(burn_gpu_call *call, int code); /* code, or if that is 0 an error of the call */
 };

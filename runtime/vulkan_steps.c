@@ -19,6 +19,7 @@ enum {
     OPERAND_ALIGNMENT = 16, /* of what kernels may load four floats at a time from */
     PUSH_MAX = 32, /* words: what every Vulkan device has */
     PENDING_MAX = 64, /* ranges that are watched; more: a barrier */
+    COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
 };
 
 typedef struct Place { /* a part of the buffer; they follow one another */
@@ -55,6 +56,8 @@ typedef struct {
     size_t constants_count, constants_room;
     Back *backs;
     size_t back_count, back_room;
+    uint32_t *counters; /* all 0 when no kernel runs */
+    size_t counters_next;
     Range pending[PENDING_MAX];
     int pending_count;
     bool recording;
@@ -213,7 +216,10 @@ static bool buffer_open(Steps *s)
         return false;
     s->map = map;
     s->places[s->place_count++] = (Place){ 0, s->bytes, false, false };
-    return true;
+    s->counters = (uint32_t *)(void *)place_take(s, COUNTERS * sizeof *s->counters, false);
+    if (s->counters != NULL)
+        memset(s->counters, 0, COUNTERS * sizeof *s->counters);
+    return s->counters != NULL;
 }
 
 /* The buffer as binding 0 and as binding 1: constants lie in it, too. */
@@ -579,10 +585,27 @@ static void steps_put(burn_gpu_call *calls, void *to, const void *value, size_t 
     vkCmdUpdateBuffer(s->commands, s->buffer, range.from, bytes, value);
 }
 
+/* Two dispatches that have common counters have a barrier between them, like any that write the same bytes. */
+static void *steps_counters(burn_gpu_call *calls, size_t words)
+{
+    Steps *s = (Steps *)calls;
+    if (words > COUNTERS) {
+        failed(s, BURN_ELIMIT, "too many counters", (int)(words >> 10));
+        return NULL;
+    }
+    const size_t at = s->counters_next + words <= COUNTERS ? s->counters_next : 0;
+    s->counters_next = at + words;
+    return s->counters + at;
+}
+
 static int steps_end(burn_gpu_call *calls, int code)
 {
     Steps *s = (Steps *)calls;
     const int own = steps_wait(calls);
+    if (own != BURN_OK) { /* kernels may have stopped between counting and the end */
+        vkDeviceWaitIdle(s->gpu.device);
+        memset(s->counters, 0, COUNTERS * sizeof *s->counters);
+    }
     for (size_t i = 0; own == BURN_OK && i < s->back_count; i++)
         memcpy(s->backs[i].to, s->backs[i].from, s->backs[i].bytes);
     s->back_count = 0;
@@ -604,6 +627,7 @@ static const burn_gpu_call steps_calls = {
     .copy = steps_copy,
     .zero = steps_zero,
     .put = steps_put,
+    .counters = steps_counters,
     .wait = steps_wait,
     .end = steps_end,
 };

@@ -352,20 +352,19 @@ static void print_push(const Printing *p, Text *out) {
     int n;
     const Symbol *symbols = graph_symbols(graph_root(p->layout->plan->graph), &n);
     const char *next = "layout(push_constant) uniform Places { int ";
-    for (int i = 0; i < p->placed.n; i++, next = ", ") text_printf(out, "%sat%d", next, i);
     for (int i = 0; i < p->n_more; i++, next = ", ") text_printf(out, "%s%s", next, p->more[i].name);
+    for (int i = 0; i < p->placed.n; i++, next = ", ") text_printf(out, "%sat%d", next, i);
     for (int i = 0; i < k->sizes.n; i++, next = ", ")
         text_printf(out, "%s%s%s", next, i ? "" : "points, ", spell_symbol(p->arena, &symbols[k->sizes.at[i]]));
     if (*next == ',') text_printf(out, "; };\n");
 }
 
 static void take_push(const Printing *p, Shader *out) {
-    out->n_push = p->placed.n;
-    for (int i = 0; i < out->n_push; i++) {
-        out->placed[i] = p->placed.at[i];
-        out->push[i] = first_element(p->layout, p->placed.at[i]);
-    }
     for (int i = 0; i < p->n_more; i++) out->push[out->n_push++] = p->more[i].value;
+    for (int i = 0; i < p->placed.n; i++) {
+        out->placed[out->n_placed++] = p->placed.at[i];
+        out->push[out->n_push++] = first_element(p->layout, p->placed.at[i]);
+    }
 }
 
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out) {
@@ -506,13 +505,4 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     Shader *matrix = NEW(a, Shader);
     if (o->precision && glsl_matrix(&other, matrix)) out->instead = matrix;
     return glsl_gemm(&p, out);
-}
-
-void glsl_clear(Arena *a, const Layout *l, Shader *out) {
-    *out = (Shader){ .points = l->n_counters, .groups = { (l->n_counters + LOCAL_SIZE - 1) / LOCAL_SIZE, 1, 1 } };
-    out->glsl = arena_printf(a,
-        "#version 450\nlayout(set = 0, binding = 0, std430) buffer Counts { uint counts[]; };\n"
-        "layout(local_size_x = %d) in;\n\nvoid main() {\n"
-        "    if (gl_GlobalInvocationID.x < %uu) counts[%lldu + gl_GlobalInvocationID.x] = 0u;\n}\n",
-        LOCAL_SIZE, l->n_counters, (long long)(l->counters_at / (int64_t)sizeof(uint32_t)));
 }

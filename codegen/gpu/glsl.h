@@ -18,7 +18,7 @@ typedef struct Printing {
     bool written[2], guarded[2][DT_COUNT];
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
     VEC(Value *) placed;
-    More more[2]; int n_more;                           // and others, by name
+    More more[2]; int n_more;                           // and before them others, by name
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
 } Printing;

@@ -68,14 +68,23 @@ static const char *param_of(const KernelText *t, const Value *v) {
     return t->params[i].name;
 }
 
+static bool counts(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.shares > 1; }
+
 // Those that are written come first.
 static void print_operands(const KernelText *t, const Shader *s, Text *out) {
     const Graph *g = t->file->plan->graph;
+    const Kernel *k = t->kernel;
+    const char *next = "";
     if (!s->n_push) return;
     text_printf(out, "    const burn_gpu_operand operands[] = {");
-    for (int i = 0; i < s->n_push; i++) {
+    if (counts(k)) {                                    // as share_memory() of product.c has them
+        text_printf(out, "{scratch, %lld, 16}, {gpu->counters(gpu, %lld), %lld, 4}", (long long)k->scratch_bytes,
+            (long long)k->product.blocks, (long long)k->product.blocks * 4);
+        next = ", ";
+    }
+    for (int i = 0; i < s->n_placed; i++, next = ", ") {
         const Value *v = s->placed[i];
-        text_printf(out, "%s{%s, %lld, %d}", i ? ", " : "", param_of(t, v), (long long)type_bytes_upper(g, &v->type),
+        text_printf(out, "%s{%s, %lld, %d}", next, param_of(t, v), (long long)type_bytes_upper(g, &v->type),
             (int)dtype_size(v->type.dtype));
     }
     text_printf(out, "};\n");
@@ -100,7 +109,7 @@ static void print_groups(const KernelText *t, const Shader *s, Text *out) {
 
 // All that its text says of values lies at push constants: nothing is a number of the arena's.
 static bool all_placed(const Kernel *k, const Shader *s) {
-    return s->n_push == k->writes.n + k->reads.n;
+    return s->n_placed == k->writes.n + k->reads.n;
 }
 
 // A text of the model's own stands in the C file or in GLSL, not in both.
@@ -124,7 +133,7 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
     c_take_params(g, t);
     text_printf(&g->c, "static void %s(burn_gpu_call *gpu%s", t->name, t->n_params || k->sizes.n ? ", " : "");
     c_print_params(g, t, &g->c);
-    text_printf(&g->c, ")\n{\n");
+    text_printf(&g->c, "%s)\n{\n", counts(k) ? ", unsigned char *scratch" : "");
     if (!m) text_printf(&g->c, "    (void)gpu;\n}\n\n");
     if (!m) return true;
     const int numbers = k->sizes.n ? 1 + k->sizes.n : 0;
@@ -132,8 +141,9 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
         m->words, m->count, (unsigned long long)m->key);
     print_operands(t, &s, &g->c);
     print_groups(t, &s, &g->c);
-    text_printf(&g->c, "    gpu->dispatch(gpu, &kernel, groups, %d, %d, %s, %d, %s);\n}\n\n", k->writes.n, s.n_push,
-        s.n_push ? "operands" : "(const burn_gpu_operand *)0", numbers, numbers ? "numbers" : "(const uint32_t *)0");
+    text_printf(&g->c, "    gpu->dispatch(gpu, &kernel, groups, %d, %d, %s, %d, %s);\n}\n\n",
+        k->writes.n + s.n_push - s.n_placed, s.n_push, s.n_push ? "operands" : "(const burn_gpu_operand *)0", numbers,
+        numbers ? "numbers" : "(const uint32_t *)0");
     return true;
 }
 

@@ -50,13 +50,11 @@ static int by_level(const void *x, const void *y) {
     return a->level != b->level ? a->level - b->level : a->order - b->order;
 }
 
-static bool counts(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.shares > 1; }
-
-// Each kernel on the first level after all it depends on, on no counters before they are cleared; then levels in order.
+// Each kernel on the first level after all it depends on; then levels in order.
 static void sort_levels(const Layout *l, Dispatch *d, int n) {
     for (int i = 0; i < n; i++) {
         d[i].order = i;
-        d[i].level = counts(d[i].kernel);
+        d[i].level = 0;
         for (int j = 0; j < i; j++)
             if (d[j].level >= d[i].level && depends(l, d[i].kernel, d[j].kernel)) d[i].level = d[j].level + 1;
     }
@@ -220,11 +218,13 @@ static void print_program(VkFile *g, const Program *p, const Layout *l, const Di
     print_ios(g, p, l, true);
     const char *metadata = c_metadata(&g->c, graph_root(gr), arena_printf(g->arena, "%s_metadata", p->name));
     text_printf(&g->c,
-        "const burn_vk_program %s_program = {\n    1, \"%s\", %s, %d, %lld, %lld, %s,\n    %s, %d, %s, %d, %s\n};\n",
+        "const burn_vk_program %s_program = {\n    2, \"%s\", %s, %d, %lld, %lld, %s,\n    %s, %d, %s, %d, %s, "
+        "%lld\n};\n",
         name, name, array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n, (long long)l->arena_bytes,
         (long long)l->weights_bytes, g->external ? arena_printf(g->arena, "%s_weights_check", g->model) : "NULL",
         array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
-        array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n, metadata);
+        array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n, metadata,
+        (long long)(l->arena_bytes - l->counters_at));
 }
 
 static void declare(VkFile *g, const Program *p, const Layout *l, const char *name) {
@@ -257,13 +257,8 @@ static void declare(VkFile *g, const Program *p, const Layout *l, const char *na
 
 // Shaders of the kernels that have anything to compute, by level; their number, or -1 with diagnostics.
 static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch *d) {
-    static const Kernel clearing = { .kind = KERNEL_LOOP, .name = "clear_counters" };
     int n = 0;
     bool ok = true;
-    if (l->n_counters) {
-        d[n] = (Dispatch){ .kernel = &clearing };
-        glsl_clear(a, l, &d[n++].shader);
-    }
     for (int i = 0; i < p->kernels.n; i++) {
         d[n] = (Dispatch){ .kernel = p->kernels.at[i] };
         if (!glsl_kernel(a, o, l, d[n].kernel, &d[n].shader)) ok = false;

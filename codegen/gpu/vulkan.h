@@ -11,7 +11,7 @@ typedef struct Layout {
     // of the first weight in its buffer: what stands before it in a file
     int64_t weights_at;
     int64_t arena_bytes, weights_bytes, work_bytes;     // work: of the arena, before the inputs
-    // in the arena: counters of products' shares, words that are 0 when a run begins (vulkan.c)
+    // the end of the arena: counters of products' shares, words that are 0 when a run begins, and when it has ended
     int64_t counters_at; uint32_t n_counters;
 } Layout;
 
@@ -37,7 +37,7 @@ typedef struct Shader {
     // NULL, or the same on matrix units, which not all devices have, in GL_NV_cooperative_matrix; of elements of what
     // type
     struct Shader *instead; DType matrices;
-    Value *placed[MAX_PUSH];                            // whose places those are
+    Value *placed[MAX_PUSH]; int n_placed;              // whose places the last of those are
 } Shader;
 
 // custom.c: an operand of a model's own kernel: the view and the element of it that it begins with
@@ -49,7 +49,6 @@ const char *glsl_custom_text(Arena *a, const char *text, int n, const Operand *o
 bool glsl_can(Arena *a, const Kernel *k);
 // false with a diagnostic at the kernel's node
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
-void glsl_clear(Arena *a, const Layout *l, Shader *out);                // what sets the counters to 0
 // steps.c: the C file of programs that are more than one list of kernels
 bool steps_wanted(Arena *a, int n, const Program *programs, const struct Training *training);
 bool steps_write(

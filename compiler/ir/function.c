@@ -75,7 +75,6 @@ static bool cut_ends(const Cut *c, const char *name) {
     g->inputs.n = c->inputs;
     g->outputs.n = g->output_names.n = c->outputs;
     g->functions.n = 0;
-    g->one_of_several = true;
     return true;
 }
 

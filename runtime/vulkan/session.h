@@ -14,6 +14,12 @@ static int ios_check(burn_vk *vk, const burn_vk_program *p, const burn_vk_io *io
     return BURN_OK;
 }
 
+/* Of the end of the arena, what kernels count in. */
+static size_t counters_bytes(const burn_vk_program *p)
+{
+    return p->version >= 2 ? p->counters_bytes : 0;
+}
+
 /* Kernel k as this device runs it. */
 static const burn_vk_kernel *kernel_chosen(const burn_vk *vk, const burn_vk_program *p, size_t k)
 {
@@ -57,6 +63,8 @@ static int program_check(burn_vk *vk, const burn_vk_program *p)
         return vk_fail(vk, BURN_EINVAL, "a program of version %d", p->version);
     if (p->kernel_count > 0 && p->kernels == NULL)
         return vk_fail(vk, BURN_EINVAL, "program without kernels");
+    if (counters_bytes(p) > 0 && (counters_bytes(p) > p->arena_bytes || counters_bytes(p) % 4 || p->arena_bytes % 4))
+        return vk_fail(vk, BURN_EINVAL, "the counters do not lie in the arena");
     size_t limit = vk->properties.limits.maxStorageBufferRange;
     size_t most = p->arena_bytes > p->weights_bytes ? p->arena_bytes : p->weights_bytes;
     if (most > limit)

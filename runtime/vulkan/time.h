@@ -12,12 +12,14 @@ static int time_kernels(burn_vk_workspace *w, VkQueryPool times, bool each, uint
         return rc;
     vkCmdResetQueryPool(w->commands, times, 0, count + 1);
     command_barrier(w->commands, all, all);
+    record_clearing(w);
     record_kernels(w, times, each);
     rc = vk_result(vk, vkEndCommandBuffer(w->commands), "vkEndCommandBuffer");
     if (rc == BURN_OK)
         rc = clock_submit(vk, &w->clock, w->commands, NULL, 0, NULL, 0);
     if (rc == BURN_OK)
         rc = clock_wait(vk, &w->clock);
+    counters_settle(w, rc == BURN_OK);
     if (rc == BURN_OK)
         rc = vk_result(vk,
             vkGetQueryPoolResults(vk->device, times, 0, count + 1, (count + 1) * sizeof *ticks, ticks, sizeof *ticks,

@@ -22,6 +22,7 @@ struct burn_vk_workspace {
     Clock clock;
     Bound *inputs, *outputs;
     bool is_recorded;
+    bool is_clear; /* do the counters hold 0? */
 };
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -189,6 +190,25 @@ int burn_vk_bind_output(burn_vk_workspace *w, int output, burn_vk_buffer *to, si
 
 /* --- one run, recorded -------------------------------------------------------------------------------------------- */
 
+/* The counters, where nobody has set them to 0 yet: kernels leave them so. Behind a barrier, and before one. */
+static void record_clearing(const burn_vk_workspace *w)
+{
+    const burn_vk_program *p = w->session->program;
+    const size_t bytes = counters_bytes(p);
+    if (w->is_clear || bytes == 0)
+        return;
+    vkCmdFillBuffer(w->commands, w->arena.block.buffer, p->arena_bytes - bytes, bytes, 0);
+    command_barrier(w->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+}
+
+/* What the counters hold after a run, or one that failed. */
+static void counters_settle(burn_vk_workspace *w, bool is_clear)
+{
+    if (counters_bytes(w->session->program) > 0 && w->is_clear != is_clear)
+        w->is_recorded = false; /* with the clearing, or without it */
+    w->is_clear = is_clear;
+}
+
 /* All kernels, with a barrier between two levels. times: query 0 is the time at which they begin; with `each`, which
  * lets them run one at a time, query k + 1 the time at which kernel k has ended, else query 1 that of the last. */
 static void record_kernels(const burn_vk_workspace *w, VkQueryPool times, bool each)
@@ -270,6 +290,7 @@ static int workspace_record(burn_vk_workspace *w)
     command_barrier(w->commands, work, work);
     if (record_inputs(w))
         command_barrier(w->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, work);
+    record_clearing(w);
     record_kernels(w, VK_NULL_HANDLE, false);
     record_outputs(w);
     command_barrier(w->commands, work, VK_PIPELINE_STAGE_HOST_BIT);
@@ -373,7 +394,9 @@ int burn_vk_submit_between(burn_vk_workspace *w, const burn_tensor *inputs, cons
     if (rc != BURN_OK)
         return rc;
     inputs_copy(w, inputs);
-    return clock_submit(vk, &w->clock, w->commands, waits, wait_count, signals, signal_count);
+    rc = clock_submit(vk, &w->clock, w->commands, waits, wait_count, signals, signal_count);
+    counters_settle(w, rc == BURN_OK);
+    return rc;
 }
 
 int burn_vk_submit(burn_vk_workspace *w, const burn_tensor *inputs, const burn_tensor *outputs)
@@ -390,6 +413,8 @@ int burn_vk_wait(burn_vk_workspace *w)
     const int rc = clock_wait(w->session->vk, &w->clock);
     if (rc == BURN_OK)
         outputs_copy(w);
+    else
+        counters_settle(w, false);
     return rc;
 }
 
@@ -406,6 +431,8 @@ int burn_vk_poll(burn_vk_workspace *w)
         return 0;
     if (result == VK_SUCCESS)
         outputs_copy(w);
+    else
+        counters_settle(w, false);
     if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST)
         w->clock.seen = w->clock.tick;
     return result == VK_SUCCESS ? 1 : vk_result(vk, result, "vkGetSemaphoreCounterValue");

@@ -19,7 +19,7 @@
  *   A_AT(own, k) B_AT(own, k)      an element, which may be computed: the window of a convolution
  *   A_RUNS B_RUNS     do neighbours in memory lie along the terms?
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
- *                     each block, 0 before
+ *                     each block, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element
  *
  * Threads: (BM / TM) * (BN / TN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
@@ -208,6 +208,8 @@ void main()
     if (!last)
         return;
     memoryBarrierBuffer();
+    if (local == 0)
+        COUNT(block) = 0u;
 #endif
     if (slice > 0)
         return;

@@ -147,7 +147,7 @@ for model in conv_strided conv_groups conv_1d conv_3d conv_shares conv_part; do
 done
 status 0 "shaders of shares" "$burncc" conv_shares/model.onnx --target vulkan --dump glsl
 says 'atomicAdd\(counts'
-says '^// clear_counters.* level 0'
+says 'counts\[counts_at \+ \(block\)\] = 0u;'
 status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c

@@ -324,6 +324,86 @@ static void test_many_runs(void **state)
     assert_int_equal(fault.alive, 0);
 }
 
+/* Sixteen workgroups count themselves, and the last to be done writes how many there were, beside what it was given,
+ * and begins anew. One that is given a number below 0 stops there, as if it had been aborted. */
+#define COUNTING                                                                          \
+    "#version 450\n"                                                                      \
+    "layout(local_size_x = 1) in;\n"                                                      \
+    "layout(set = 0, binding = 0) coherent buffer ArenaF { float f[]; };\n"               \
+    "layout(set = 0, binding = 0) coherent buffer ArenaU { uint u[]; };\n"                \
+    "void main() {\n"                                                                     \
+    "    uint before = atomicAdd(u[128], 1u);\n"                                          \
+    "    if (before != gl_NumWorkGroups.x - 1u) return;\n"                                \
+    "    f[64] = f[0] + float(before);\n"                                                 \
+    "    if (f[0] >= 0.0) u[128] = 0u;\n"                                                 \
+    "}\n"
+
+static void expect_counted(burn_vk *vk, burn_vk_workspace *w, float given)
+{
+    float x[N] = { given }, y[N] = { 0 };
+    expect_ok(vk, burn_vk_submit(w, (burn_tensor[]){ at(x, BYTES) }, (burn_tensor[]){ at(y, BYTES) }));
+    expect_ok(vk, burn_vk_wait(w));
+    if (y[0] != given + 15)
+        fail_msg("given %g it says %g", (double)given, (double)y[0]);
+}
+
+/* Counters are 0 before the first run of each workspace, stay so from run to run, and become so after a failure. */
+static void test_counters(void **state)
+{
+    (void)state;
+    burn_vk *vk = open_or_skip();
+    SpirvModule module = compile(COUNTING, "counting");
+    const burn_vk_kernel counting = kernel("counting", &module, 16, 0);
+    const burn_vk_io x_io = io("x", 0, BYTES), y_io = io("y", 256, BYTES);
+    burn_vk_program p = program_of("counting", &counting, 1, 768, 0, &x_io, 1, &y_io, 1);
+    burn_vk_session *s;
+    burn_vk_workspace *w[2];
+    float stop[N] = { -1 }, y[2][N];
+    double ms, each;
+    p.version = 2;
+    p.counters_bytes = 1024;
+    assert_int_equal(burn_vk_load(vk, &p, NULL, &s), BURN_EINVAL);
+    p.counters_bytes = 256;
+    for (int staged = 0; staged < 2; staged++) {
+        if (staged)
+            setenv("BURN_VK_STAGING", "1", 1);
+        expect_ok(vk, burn_vk_load(vk, &p, NULL, &s));
+        expect_ok(vk, burn_vk_run(s, (burn_tensor[]){ at(y[0], BYTES) }, (burn_tensor[]){ at(y[1], BYTES) }));
+        expect_ok(vk, burn_vk_time(s, &ms, &each));
+        for (int i = 0; i < 2; i++)
+            expect_ok(vk, burn_vk_workspace_new(s, &w[i]));
+        for (int run = 0; run < 5; run++) { /* two under way */
+            float x[2][N] = { { (float)run }, { (float)(2 * run) } };
+            for (int i = 0; i < 2; i++)
+                expect_ok(vk, burn_vk_submit(
+                                  w[i], (burn_tensor[]){ at(x[i], BYTES) }, (burn_tensor[]){ at(y[i], BYTES) }));
+            for (int i = 0; i < 2; i++)
+                expect_ok(vk, burn_vk_wait(w[i]));
+            assert_true(y[0][0] == (float)(run + 15) && y[1][0] == (float)(2 * run + 15));
+        }
+        /* the submission, and then the waiting, is refused */
+        for (int call = 1; call <= 2; call++) {
+            refuse_at(call, VK_ERROR_OUT_OF_HOST_MEMORY);
+            int rc = burn_vk_submit(w[0], (burn_tensor[]){ at(stop, BYTES) }, (burn_tensor[]){ at(y[0], BYTES) });
+            if (rc == BURN_OK)
+                rc = burn_vk_wait(w[0]);
+            assert_int_equal(rc, BURN_ENOMEM);
+            assert_string_equal(fault.last, call == 1 ? "vkQueueSubmit" : "vkWaitSemaphores");
+            refuse_at(0, VK_SUCCESS);
+            (void)burn_vk_wait(w[0]);
+            expect_counted(vk, w[0], 3);
+            expect_counted(vk, w[0], 4);
+        }
+        for (int i = 0; i < 2; i++)
+            burn_vk_workspace_free(w[i]);
+        burn_vk_session_free(s);
+    }
+    unsetenv("BURN_VK_STAGING");
+    spirv_free(&module);
+    burn_vk_close(vk);
+    assert_int_equal(fault.alive, 0);
+}
+
 int main(void)
 {
     /* The software driver stays loaded: what its own variables hold is no leak then. */
@@ -333,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_each_call),
         cmocka_unit_test(test_each_call_staged),
         cmocka_unit_test(test_many_runs),
+        cmocka_unit_test(test_counters),
     };
     return cmocka_run_group_tests_name("vulkan faults", tests, make_program, free_program);
 }

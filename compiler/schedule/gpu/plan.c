@@ -13,25 +13,12 @@ bool gpu_claims(const Node *n, const Options *o) {
     return n->op == OP_MatMulBits && type_count_upper(n->graph, y) <= FEW_ROWS * y->dim[y->rank - 1];
 }
 
-// Is it one list of kernels, run from the first to the last? Elsewhere (codegen/gpu/steps.c) nobody clears the counters
-// that shares of products have.
-static bool is_list(const Plan *p) {
-    const bool alone = !p->graph->one_of_several || p->options->function;
-    bool list = !p->parent && !graph_trains(p->graph) && alone;
-    for (int i = 0; i < p->kernels.n; i++) {
-        const Kernel *k = p->kernels.at[i];
-        list = list && !k->sizes.n && (k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->anchor->op == OP_Custom);
-    }
-    return list;
-}
-
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
-    const bool list = is_list(p);
     if (p->options->precision && !p->parent) gpu_halves(p);
     // products store over nothing that they read
-    for (int i = 0; i < p->kernels.n && list; i++)
+    for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p->arena, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;
     if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;

@@ -18,11 +18,20 @@
 
 enum { MAX_AXES = 30 };                                 // an expression knows 64, and each has a number beside it
 
-typedef struct Sum { Expr *reduce; int n; bool *seen; } Sum;
+typedef struct Sum { Expr *reduce; int n; bool *seen, odd; } Sum;
+
+// What shaders have no elements or functions of: such nests stay loops, which may also run on the host.
+static bool is_odd(const Expr *e) {
+    const DType d = e->dtype;
+    if (d == DT_INDEX) return false;
+    return dtype_size(d) > 4 ? !dtype_is_int(d) || e->op == E_Div || e->op == E_Mod :
+                               dtype_is_float(d) && d != DT_F32 && d != DT_F16 && d != DT_BF16;
+}
 
 static void find_sum(Sum *s, Expr *e) {
     if (!e || s->seen[e->id]) return;
     s->seen[e->id] = true;
+    s->odd = s->odd || is_odd(e);
     if (e->op == E_Reduce) {
         s->reduce = e;
         s->n++;
@@ -36,7 +45,7 @@ static Expr *sum_of_products(Arena *a, const Kernel *k) {
     if (k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != RED_NONE || k->sizes.n) return NULL;
     find_sum(&s, k->stores.at[0].index);
     find_sum(&s, k->stores.at[0].expr);
-    if (s.n != 1 || s.reduce->rop != RED_SUM || s.reduce->dtype != DT_F32) return NULL;
+    if (s.odd || s.n != 1 || s.reduce->rop != RED_SUM || s.reduce->dtype != DT_F32) return NULL;
     const Expr *x = s.reduce->a[0];
     return x->op == E_Mul && x->a[0]->dtype == DT_F32 && x->a[1]->dtype == DT_F32 ? s.reduce : NULL;
 }
