@@ -560,6 +560,10 @@ void burn_vk_close(burn_vk *vk);
 void *burn_gpu_memory(size_t bytes);
 void burn_gpu_memory_free(void *memory); /* NULL is fine */
 
+/* Bytes that are taken now (constants, burn_gpu_memory, and what a call that runs copies), and the most that ever were
+ * since the device was opened; 0 before. Blocks count as multiples of 256. `burncc --report` says what a call takes. */
+void burn_gpu_usage(size_t *now, size_t *most);
+
 /* One line about the last error of such a call, "" if there was none. */
 const char *burn_gpu_error(void);
 

@@ -30,6 +30,7 @@ enum {
     SPIRV_MAGIC = 0x07230203,
     SPIRV_HEADER_WORDS = 5,
     PUSH_WORDS_MAX = 32,            /* 128 bytes: what every Vulkan device has */
+    BLOCK_ALIGN = 256,              /* bytes of a block: what drivers round them up to, at most */
     STAGING_ALIGN = 64,             /* a cache line, so that memcpy starts well */
     PIECE = 16 << 20,               /* what is written and read beside runs travels in pieces of this size */
     SEMAPHORES_MAX = 8,             /* of the caller, on each side of a run */

@@ -50,6 +50,7 @@ typedef struct {
     VkFence fence;
     Place *places;
     size_t place_count, place_room;
+    size_t used, used_most; /* bytes of the places in use */
     Known *known;
     size_t known_count, known_room;
     Constants *constants;
@@ -128,6 +129,8 @@ static unsigned char *place_take(Steps *s, size_t bytes, bool temporary)
             p[1] = rest;
             s->place_count++;
         }
+        s->used += whole;
+        s->used_most = s->used > s->used_most ? s->used : s->used_most;
         return s->map + s->places[i].at;
     }
     if (s->code == BURN_OK)
@@ -135,6 +138,12 @@ static unsigned char *place_take(Steps *s, size_t bytes, bool temporary)
             (unsigned long)s->bytes);
     s->code = s->code == BURN_OK ? BURN_ENOMEM : s->code;
     return NULL;
+}
+
+static void place_give(Steps *s, Place *p)
+{
+    s->used -= p->used ? p->bytes : 0;
+    p->used = false;
 }
 
 /* Joins neighbours that are free. */
@@ -611,7 +620,8 @@ static int steps_end(burn_gpu_call *calls, int code)
     s->back_count = 0;
     s->recording = false; /* after an error, too: what is recorded next begins anew */
     for (size_t i = 0; i < s->place_count; i++)
-        s->places[i].used = s->places[i].used && !s->places[i].temporary;
+        if (s->places[i].temporary)
+            place_give(s, &s->places[i]);
     places_join(s);
     pthread_mutex_unlock(&lock);
     return own != BURN_OK ? own : code;
@@ -668,9 +678,17 @@ void burn_gpu_memory_free(void *memory)
     Steps *s = open_steps;
     for (size_t i = 0; s != NULL && memory != NULL && i < s->place_count; i++)
         if (s->map + s->places[i].at == (unsigned char *)memory)
-            s->places[i].used = false;
+            place_give(s, &s->places[i]);
     if (s != NULL)
         places_join(s);
+    pthread_mutex_unlock(&lock);
+}
+
+void burn_gpu_usage(size_t *now, size_t *most)
+{
+    pthread_mutex_lock(&lock);
+    *now = open_steps != NULL ? open_steps->used : 0;
+    *most = open_steps != NULL ? open_steps->used_most : 0;
     pthread_mutex_unlock(&lock);
 }
 

@@ -386,6 +386,7 @@ const Backend backend_vulkan = {
     .claims = gpu_claims,
     .plan = gpu_plan,
     .write = vulkan_write,
+    .report = vulkan_report,
     .dump_stage = "glsl",
     .dump = dump_glsl,
 };

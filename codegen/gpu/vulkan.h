@@ -53,6 +53,9 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
 bool steps_wanted(Arena *a, int n, const Program *programs, const struct Training *training);
 bool steps_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training);
+// report.c: as Backend.report
+void vulkan_report(
+    Arena *a, const Options *o, int n, const Program *programs, const struct Training *training, Text *out);
 // vulkan.c: prints a module's words as an array, or nothing with a diagnostic at the kernel's node
 bool vulkan_print_module(Arena *a, Text *out, const Plan *p, const Kernel *k, const Shader *s, const char *name,
     uint64_t *key, size_t *count);

@@ -81,7 +81,8 @@ CommandFn command_compile, command_verify, command_run, command_bench, command_i
 bool compile_write(Arena *a, const Options *o, Programs *p);
 // --check on what was written; files that libclang finds fault with do not stay
 bool compile_check(Arena *a, const Options *o, const Programs *p);
-int compile_report(Arena *a, const Programs *p);
+// --report: kernels, memory, and what the back end says besides
+void compile_report(Arena *a, const Options *o, const Programs *p, Text *out);
 void tell_files(Arena *a);                              // those that there are now, for who looks on
 bool dump_known(const Options *o, const char *stage);   // a name that --dump takes
 const char *dump_names(Arena *a, const Options *o);     // all of them

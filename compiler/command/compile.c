@@ -84,11 +84,10 @@ static bool write_with_settings(Arena *a, const CommandOptions *c, Programs *p, 
     return ok;
 }
 
-int compile_report(Arena *a, const Programs *p) {
-    Text t;
-    text_init(&t, a);
-    for (int i = 0; i < p->n; i++) plan_report(p->at[i].plan, &t);
-    return print_text(&t, EXIT_OK);
+void compile_report(Arena *a, const Options *o, const Programs *p, Text *out) {
+    const Backend *backend = o->machine.backend;
+    for (int i = 0; i < p->n; i++) plan_report(p->at[i].plan, out);
+    if (backend->report) backend->report(a, o, p->n, p->at, p->training, out);
 }
 
 // The model as it was read, with the weights that it was given, in another format.
@@ -157,7 +156,12 @@ static int compile_model(Arena *a, CommandOptions *c) {
     text_init(&footprint, a);
     if (!write_with_settings(a, c, programs, &footprint) || !depfile_write(a, o)) return diag_status();
     note_growth(a, o, programs);
-    return c->report ? print_text(&footprint, compile_report(a, programs)) : EXIT_OK;
+    if (!c->report) return EXIT_OK;
+    Text report;
+    text_init(&report, a);
+    compile_report(a, o, programs, &report);
+    text_append(&report, footprint.at, footprint.n);
+    return print_text(&report, EXIT_OK);
 }
 
 int command_compile(Arena *a, CommandOptions *c) {

@@ -325,6 +325,6 @@ int command_inspect(Arena *a, CommandOptions *c) {
     text_init(&t, a);
     if (c->json) print_json(&t, a, o, m, g, &f);
     else print_people(&t, a, o, m, g, &f);
-    for (int i = 0; f.programs && c->report && i < f.programs->n; i++) plan_report(f.programs->at[i].plan, &t);
+    if (f.programs && c->report) compile_report(a, o, f.programs, &t);
     return print_text(&t, diag_status());
 }

@@ -67,6 +67,9 @@ typedef struct Backend {
     // diagnostics, and no file left.
     bool (*write)(Arena *a, const struct Options *o, const char *model, int n, struct Program *programs,
         const struct Training *training);
+    // --report, behind the rows of each program's kernels: what memory the device needs; NULL: they say it all
+    void (*report)(Arena *a, const struct Options *o, int n, const struct Program *programs,
+        const struct Training *training, Text *out);
     // --dump STAGE: a stage of its own after the schedule, as text; NULL: it has none
     const char *dump_stage;
     bool (*dump)(Arena *a, const struct Options *o, const struct Plan *p, Text *out);

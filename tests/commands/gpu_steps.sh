@@ -76,6 +76,42 @@ for options in "--target generic" "--target vulkan" "--target vulkan --no-fuse" 
     close "the same numbers: $options" "sizes --target generic.txt" "sizes $options.txt"
 done
 
+# ---- what --report says of the device's memory is what a call takes
+cat >usage.c <<'END'
+#include "net.h"
+#include <burn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    size_t now, most;
+    static float x[8 * 64], y[8 * 5];
+#ifdef LEARNS
+    static int64_t target[8];
+    net_gradients_workspace *ws = malloc(sizeof *ws);
+    net_params *params = calloc(1, sizeof *params), *grads = calloc(1, sizeof *grads);
+    const int code = net_gradients(ws, 8, x, params, target, 1, y, grads);
+#else
+    net_workspace *ws = malloc(sizeof *ws);
+    const int code = net_run(ws, 8, x, y);
+#endif
+    burn_gpu_usage(&now, &most);
+    printf("%zu %zu\n", now, most);
+    return code;
+}
+END
+used() { # FUNCTION OPTIONS: constants stay, and what the function's line says is theirs besides
+    status 0 "memory of net_$1" "$burncc" -q model.c --target vulkan --dim batch=1..8 --report -o net.c "${@:2}"
+    cp out report.txt
+    constants=$(sed -n 's/^device memory.*: \([0-9]*\) bytes of constants.*/\1/p' report.txt)
+    call=$(sed -n "s/^  net_$1: \([0-9]*\),.*/\1/p" report.txt)
+    ${CC:-cc} -O1 -I . -c net.c -o net.o && link $defines usage.c net.o -o usage >out 2>err && ./usage >out 2>err
+    [ "$(cat out)" = "$constants $((constants + call))" ]
+    result $? "is what it takes: $constants + $call, $(cat out err)"
+}
+defines= used run
+defines=-DLEARNS used gradients --train
+
 status 1 "times of its kernels" "$burncc" bench model.c --dim batch=1..4 --target vulkan --profile
 says 'control on the host'
 

@@ -159,6 +159,47 @@ echo '#include "runtime/vulkan.h"
 int main() { return gemm_program.input_count - 1; }' >caller.cc
 status 0 "the headers in C++" ${CXX:-c++} -std=c++11 -Wall -Wextra -pedantic -Werror -I. -I"$here/../.." \
     -fsyntax-only caller.cc
+# ---- what --report says of the device's memory is what the runtime takes
+cat >memory.c <<'END'
+#include "used.h"
+#include <burn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+    burn_vk *vk;
+    burn_vk_session *session;
+    uint64_t now, most;
+    const burn_tensor_info *in = &used_program.inputs[0].tensor, *out = &used_program.outputs[0].tensor;
+    int64_t sizes[2][8];
+    burn_tensor x = { .dtype = in->dtype, .rank = in->rank, .shape = sizes[0], .bytes = in->bytes },
+                y = { .dtype = out->dtype, .rank = out->rank, .shape = sizes[1], .bytes = out->bytes };
+    memcpy(sizes[0], in->shape, (size_t)in->rank * 8);
+    memcpy(sizes[1], out->shape, (size_t)out->rank * 8);
+    x.data = calloc(1, x.bytes);
+    y.data = calloc(1, y.bytes);
+    if (burn_vk_open(&vk, NULL) || burn_vk_load(vk, &used_program, used_weights, &session)) return 1;
+    if (burn_vk_run(session, &x, &y)) return 2;
+    burn_vk_memory(vk, &now, &most);
+    printf("%llu\n", (unsigned long long)most);
+    burn_vk_session_free(session);
+    burn_vk_close(vk);
+    return 0;
+}
+END
+for model in gemm conv_shares; do
+    status 0 "memory of $model" "$burncc" $model/model.onnx --target vulkan --report -o used.c
+    shared=$(sed -n 's/^  peak of one workspace: \([0-9]*\) bytes.*/\1/p' out)
+    staged=$(sed -n 's/^  elsewhere \([0-9]*\),.*/\1/p' out)
+    ${CC:-cc} -O1 -I . -I "$here/../../runtime" memory.c used.c "$here/../../runtime/vulkan.c" -lvulkan -pthread \
+        -o memory >out 2>err && BURN_VK_STAGING=1 ./memory >out 2>err
+    [ -n "$staged" ] && [ "$(cat out)" = "$staged" ]
+    result $? "where it is staged: $staged, $(cat out)"
+    ./memory >out 2>err                                     # where the device has memory that the host does not reach
+    [ "$(cat out)" = "$shared" ] || [ "$(cat out)" = "$staged" ]
+    result $? "where it is shared: $shared, $(cat out)"
+done
 cp gemm.c first.c
 "$burncc" gemm/model.onnx --target vulkan -o gemm.c
 cmp -s gemm.c first.c
