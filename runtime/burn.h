@@ -336,9 +336,14 @@ typedef struct burn_vk_io {
     size_t offset;
 } burn_vk_io;
 
+/* A part of the weights: what binding 1 is for some kernels. offset: a multiple of 256. */
+typedef struct burn_vk_window {
+    size_t offset, bytes;
+} burn_vk_window;
+
 /* A program; `kernels` in an order that respects their dependencies. */
 typedef struct burn_vk_program {
-    int version; /* 1; what later versions have besides comes behind what this one has */
+    int version; /* 3; what later versions have besides comes behind what this one has */
     const char *name;
     const burn_vk_kernel *kernels;
     size_t kernel_count;
@@ -355,6 +360,11 @@ typedef struct burn_vk_program {
     /* From version 2 on: of the end of the arena, a multiple of 4. They are 0 before the first run, and kernels leave
      * them so; the runtime sets them to 0 once, and again after a run that failed. */
     size_t counters_bytes;
+    /* From version 3 on. Weights of which devices let a kernel see a part only: kernel k sees windows[window_of[k]],
+     * where its push constants count from. window_count 0: all kernels see all weights. */
+    const burn_vk_window *windows;
+    const uint32_t *window_of;
+    int window_count;
 } burn_vk_program;
 
 #endif

@@ -10,6 +10,8 @@
  *
  * try_run returns a code, throws nothing and allocates nothing. One runner is for one thread at a time; copies of it
  * share the weights and have a workspace each. Where strings come out, they hold until the runner runs again.
+ *
+ * burn::vk has the same for programs of --target vulkan, which link runtime/vulkan.c: what they free, and in which order.
  */
 #ifndef BURN_HPP
 #define BURN_HPP
@@ -261,5 +263,150 @@ private:
     std::vector<std::max_align_t> workspace_;
 };
 
+/* Models on a GPU. Each object keeps what it was made of alive, so that they may be destroyed in any order; copies of a
+ * device or a session are the same one. Errors are thrown with burn_vk_last_error's text.
+ *
+ *     burn::vk::session digits(burn::vk::device(), digits_program, burn::weights(digits_weights));
+ *     burn::vk::workspace lane(digits);                           // of one thread; as many as runs shall be under way
+ *     auto out = lane.run({burn::view(image, {1, 1, 28, 28})});
+ */
+namespace vk {
+
+class device {
+public:
+    explicit device(const char *name = nullptr)
+    {
+        burn_vk *opened = nullptr;
+        const int code = burn_vk_open(&opened, name);
+        if (code)
+            throw error(code, burn_vk_last_error(nullptr));
+        handle_.reset(opened, burn_vk_close);
+    }
+    burn_vk *get() const noexcept { return handle_.get(); }
+    const char *name() const noexcept { return burn_vk_device_name(get()); }
+    /* The folder that keeps what the driver makes of kernels. */
+    void cache(const char *path) const { check(burn_vk_cache(get(), path)); }
+    std::uint64_t bytes() const noexcept /* allocated now */
+    {
+        std::uint64_t now, most;
+        burn_vk_memory(get(), &now, &most);
+        return now;
+    }
+    void check(int code) const
+    {
+        if (code < 0)
+            throw error(code, burn_vk_last_error(get()));
+    }
+
+private:
+    std::shared_ptr<burn_vk> handle_;
+};
+
+/* Memory of the device. */
+class buffer {
+public:
+    buffer(device on, std::size_t bytes) : device_(std::move(on)), handle_(nullptr, burn_vk_buffer_free)
+    {
+        burn_vk_buffer *made = nullptr;
+        device_.check(burn_vk_buffer_new(device_.get(), bytes, &made));
+        handle_.reset(made);
+    }
+    burn_vk_buffer *get() const noexcept { return handle_.get(); }
+    std::size_t bytes() const noexcept { return burn_vk_buffer_bytes(get()); }
+    template <class T> void write(span<const T> from, std::size_t offset = 0)
+    {
+        device_.check(burn_vk_write(get(), offset, from.data(), from.size() * sizeof(T)));
+    }
+    template <class T> void read(span<T> to, std::size_t offset = 0) const
+    {
+        device_.check(burn_vk_read(get(), offset, to.data(), to.size() * sizeof(T)));
+    }
+
+private:
+    device device_;
+    std::unique_ptr<burn_vk_buffer, void (*)(burn_vk_buffer *)> handle_;
+};
+
+/* A program on a device, whose weights it has copied. */
+class session {
+public:
+    session(device on, const burn_vk_program &program, const weights &w = weights())
+        : device_(std::move(on)), program_(&program)
+    {
+        burn_vk_session *loaded = nullptr;
+        device_.check(burn_vk_load(device_.get(), program_, w.data(), &loaded));
+        handle_.reset(loaded, burn_vk_session_free);
+    }
+    burn_vk_session *get() const noexcept { return handle_.get(); }
+    const device &on() const noexcept { return device_; }
+    const burn_vk_program &program() const noexcept { return *program_; }
+
+private:
+    device device_; /* first: it goes last */
+    const burn_vk_program *program_;
+    std::shared_ptr<burn_vk_session> handle_;
+};
+
+/* The memory of one run at a time. A run under way is waited for before it goes. */
+class workspace {
+public:
+    explicit workspace(session of) : session_(std::move(of)), handle_(nullptr, burn_vk_workspace_free)
+    {
+        burn_vk_workspace *made = nullptr;
+        session_.on().check(burn_vk_workspace_new(session_.get(), &made));
+        handle_.reset(made);
+    }
+    burn_vk_workspace *get() const noexcept { return handle_.get(); }
+
+    /* Values that stay on the device: see burn_vk_bind_input. The buffer outlives the binding. */
+    void bind_input(int i, const buffer &from, std::size_t offset = 0)
+    {
+        session_.on().check(burn_vk_bind_input(get(), i, from.get(), offset));
+    }
+    void bind_output(int i, const buffer &to, std::size_t offset = 0)
+    {
+        session_.on().check(burn_vk_bind_output(get(), i, to.get(), offset));
+    }
+
+    /* Inputs and outputs in the model's order. submit returns when inputs are copied; outputs are written by the wait()
+     * or poll() that sees the run's end, and stay the caller's. */
+    void submit(span<const burn_tensor> inputs, span<const burn_tensor> outputs)
+    {
+        if (inputs.size() != static_cast<std::size_t>(session_.program().input_count)
+            || outputs.size() != static_cast<std::size_t>(session_.program().output_count))
+            throw error(BURN_EINVAL, session_.program().name);
+        session_.on().check(burn_vk_submit(get(), inputs.data(), outputs.data()));
+    }
+    bool poll()
+    {
+        const int code = burn_vk_poll(get());
+        session_.on().check(code);
+        return code == 1;
+    }
+    void wait() { session_.on().check(burn_vk_wait(get())); }
+
+    std::vector<tensor> run(std::vector<view> inputs)
+    {
+        std::vector<burn_tensor> in, out;
+        std::vector<tensor> results;
+        for (view &v : inputs)
+            in.push_back(v.tensor());
+        for (int i = 0; i < session_.program().output_count; i++) {
+            const burn_tensor_info &info = session_.program().outputs[i].tensor;
+            results.emplace_back(info.dtype, std::vector<std::int64_t>(info.shape, info.shape + info.rank));
+        }
+        for (tensor &t : results)
+            out.push_back(t.in_place());
+        submit({in.data(), in.size()}, {out.data(), out.size()});
+        wait();
+        return results;
+    }
+
+private:
+    session session_;
+    std::unique_ptr<burn_vk_workspace, void (*)(burn_vk_workspace *)> handle_;
+};
+
+} // namespace vk
 } // namespace burn
 #endif

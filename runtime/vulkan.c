@@ -29,7 +29,6 @@
 enum {
     SPIRV_MAGIC = 0x07230203,
     SPIRV_HEADER_WORDS = 5,
-    PUSH_WORDS_MAX = 32,            /* 128 bytes: what every Vulkan device has */
     BLOCK_ALIGN = 256,              /* bytes of a block: what drivers round them up to, at most */
     STAGING_ALIGN = 64,             /* a cache line, so that memcpy starts well */
     PIECE = 16 << 20,               /* what is written and read beside runs travels in pieces of this size */
@@ -147,8 +146,11 @@ const char *burn_vk_last_error(const burn_vk *vk)
     return error.vk == vk ? error.text : "";
 }
 
+#include "vulkan/common.h"
 #include "vulkan/matrix.h"
+#include "vulkan/features.h"
 #include "vulkan/device.h"
+#include "vulkan/queue.h"
 #include "vulkan/memory.h"
 #include "vulkan/cache.h"
 #include "vulkan/session.h"

@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vulkan/common.h"
+
 enum {
     ALIGNMENT = 256, /* of what lies in the buffer */
     OPERAND_ALIGNMENT = 16, /* of what kernels may load four floats at a time from */
-    PUSH_MAX = 32, /* words: what every Vulkan device has */
     PENDING_MAX = 64, /* ranges that are watched; more: a barrier */
     COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
 };
@@ -69,239 +70,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by the call tha
 static Steps *open_steps;
 static char error_text[256];
 
-/* --- errors ------------------------------------------------------------------------------------------------------ */
+#include "vulkan/steps_memory.h"
 
-static int failed(Steps *s, int code, const char *what, int number)
-{
-    if (s->code == BURN_OK) {
-        s->code = code;
-        snprintf(error_text, sizeof error_text, "%s (%d)", what, number);
-    }
-    return s->code;
-}
-
-/* Did a Vulkan call succeed? Else the error stays. */
-static bool succeeds(Steps *s, VkResult result, const char *call)
-{
-    const bool memory = result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    if (result != VK_SUCCESS)
-        failed(s, memory ? BURN_ENOMEM : BURN_EDEVICE, call, (int)result);
-    return result == VK_SUCCESS;
-}
-
-/* Room for one more element of an array that grows. */
-static bool grown(Steps *s, void **array, size_t count, size_t *room, size_t element)
-{
-    if (count < *room)
-        return true;
-    const size_t more = *room ? *room * 2 : 16;
-    void *to = realloc(*array, more * element);
-    if (to == NULL) {
-        failed(s, BURN_ENOMEM, "out of host memory", 0);
-        return false;
-    }
-    *array = to;
-    *room = more;
-    return true;
-}
-
-/* --- the buffer -------------------------------------------------------------------------------------------------- */
-
-static bool is_inside(const Steps *s, const void *at)
-{
-    return (uintptr_t)at >= (uintptr_t)s->map && (uintptr_t)at < (uintptr_t)s->map + s->bytes;
-}
-
-/* The first place with room, cut to size; NULL with the error. */
-static unsigned char *place_take(Steps *s, size_t bytes, bool temporary)
-{
-    const size_t whole = bytes > ALIGNMENT ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    for (size_t i = 0; i < s->place_count; i++) {
-        if (s->places[i].used || s->places[i].bytes < whole)
-            continue;
-        if (!grown(s, (void **)&s->places, s->place_count, &s->place_room, sizeof *s->places))
-            return NULL;
-        Place *p = &s->places[i];
-        const Place rest = { p->at + whole, p->bytes - whole, false, false };
-        *p = (Place){ p->at, whole, true, temporary };
-        if (rest.bytes > 0) {
-            memmove(p + 2, p + 1, (s->place_count - i - 1) * sizeof *p);
-            p[1] = rest;
-            s->place_count++;
-        }
-        s->used += whole;
-        s->used_most = s->used > s->used_most ? s->used : s->used_most;
-        return s->map + s->places[i].at;
-    }
-    if (s->code == BURN_OK)
-        snprintf(error_text, sizeof error_text, "no room for %lu bytes in a buffer of %lu", (unsigned long)whole,
-            (unsigned long)s->bytes);
-    s->code = s->code == BURN_OK ? BURN_ENOMEM : s->code;
-    return NULL;
-}
-
-static void place_give(Steps *s, Place *p)
-{
-    s->used -= p->used ? p->bytes : 0;
-    p->used = false;
-}
-
-/* Joins neighbours that are free. */
-static void places_join(Steps *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->place_count; i++) {
-        Place *last = n > 0 ? &s->places[n - 1] : NULL;
-        if (last != NULL && !last->used && !s->places[i].used)
-            last->bytes += s->places[i].bytes;
-        else
-            s->places[n++] = s->places[i];
-    }
-    s->place_count = n;
-}
-
-/* --- opening ----------------------------------------------------------------------------------------------------- */
-
-/* Memory that the device has and the host reaches, or else the host's that the device reaches. */
-static bool memory_allocate(Steps *s)
-{
-    static const VkMemoryPropertyFlags reached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    const VkMemoryPropertyFlags kinds[] = {
-        reached | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
-        reached | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-        reached | VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
-        reached,
-    };
-    VkMemoryRequirements needs;
-    VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    vkGetBufferMemoryRequirements(s->gpu.device, s->buffer, &needs);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        for (uint32_t type = 0; type < s->kinds.memoryTypeCount; type++) {
-            const VkMemoryAllocateInfo info = {
-                .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                .allocationSize = needs.size,
-                .memoryTypeIndex = type,
-            };
-            if ((needs.memoryTypeBits >> type & 1) == 0 ||
-                (s->kinds.memoryTypes[type].propertyFlags & kinds[k]) != kinds[k])
-                continue;
-            result = vkAllocateMemory(s->gpu.device, &info, NULL, &s->memory);
-            if (result == VK_SUCCESS)
-                return succeeds(s, vkBindBufferMemory(s->gpu.device, s->buffer, s->memory, 0), "vkBindBufferMemory");
-        }
-    return succeeds(s, result, "vkAllocateMemory");
-}
-
-/* A buffer of half the memory of the heap that it comes from, at most what the device allows for one. */
-static bool buffer_open(Steps *s)
-{
-    VkDeviceSize most = 0;
-    for (uint32_t i = 0; i < s->kinds.memoryHeapCount; i++)
-        if (s->kinds.memoryHeaps[i].size > most)
-            most = s->kinds.memoryHeaps[i].size;
-    VkPhysicalDeviceVulkan11Properties allocations = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES
-    };
-    VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-        .pNext = &allocations };
-    vkGetPhysicalDeviceProperties2(s->gpu.physical, &all);
-    const VkDeviceSize limits[] = { most / 2, allocations.maxMemoryAllocationSize,
-        all.properties.limits.maxStorageBufferRange };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (i == 0 || s->bytes > limits[i])
-            s->bytes = (size_t)(limits[i] / ALIGNMENT * ALIGNMENT);
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = s->bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-            VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-    };
-    void *map = NULL;
-    if (!succeeds(s, vkCreateBuffer(s->gpu.device, &info, NULL, &s->buffer), "vkCreateBuffer") || !memory_allocate(s) ||
-        !succeeds(s, vkMapMemory(s->gpu.device, s->memory, 0, VK_WHOLE_SIZE, 0, &map), "vkMapMemory") ||
-        !grown(s, (void **)&s->places, 0, &s->place_room, sizeof *s->places))
-        return false;
-    s->map = map;
-    s->places[s->place_count++] = (Place){ 0, s->bytes, false, false };
-    s->counters = (uint32_t *)(void *)place_take(s, COUNTERS * sizeof *s->counters, false);
-    if (s->counters != NULL)
-        memset(s->counters, 0, COUNTERS * sizeof *s->counters);
-    return s->counters != NULL;
-}
-
-/* The buffer as binding 0 and as binding 1: constants lie in it, too. */
-static bool set_open(Steps *s)
-{
-    const VkDevice device = s->gpu.device;
-    VkDescriptorSetLayoutBinding bindings[2];
-    for (uint32_t i = 0; i < 2; i++)
-        bindings[i] = (VkDescriptorSetLayoutBinding){ i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
-            VK_SHADER_STAGE_COMPUTE_BIT, NULL };
-    const VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 2,
-        .pBindings = bindings,
-    };
-    const VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, PUSH_MAX * 4 };
-    const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2 };
-    const VkDescriptorPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
-    };
-    if (!succeeds(s, vkCreateDescriptorSetLayout(device, &set, NULL, &s->set_layout), "vkCreateDescriptorSetLayout") ||
-        !succeeds(s, vkCreateDescriptorPool(device, &pool, NULL, &s->descriptors), "vkCreateDescriptorPool"))
-        return false;
-    const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = &s->set_layout,
-        .pushConstantRangeCount = 1,
-        .pPushConstantRanges = &push,
-    };
-    const VkDescriptorSetAllocateInfo one = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = s->descriptors,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &s->set_layout,
-    };
-    if (!succeeds(s, vkCreatePipelineLayout(device, &layout, NULL, &s->layout), "vkCreatePipelineLayout") ||
-        !succeeds(s, vkAllocateDescriptorSets(device, &one, &s->set), "vkAllocateDescriptorSets"))
-        return false;
-    const VkDescriptorBufferInfo whole = { s->buffer, 0, VK_WHOLE_SIZE }, both[2] = { whole, whole };
-    const VkWriteDescriptorSet write = {
-        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = s->set,
-        .descriptorCount = 2, /* the second goes on to binding 1 */
-        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-        .pBufferInfo = both,
-    };
-    vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
-    return true;
-}
-
-static bool commands_open(Steps *s)
-{
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = s->gpu.family,
-    };
-    if (!succeeds(s, vkCreateCommandPool(s->gpu.device, &pool, NULL, &s->pool), "vkCreateCommandPool"))
-        return false;
-    const VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = s->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
-    return succeeds(s, vkAllocateCommandBuffers(s->gpu.device, &commands, &s->commands), "vkAllocateCommandBuffers") &&
-        succeeds(s, vkCreateFence(s->gpu.device, &fence, NULL, &s->fence), "vkCreateFence");
-}
+/* --- opening ------------------------------------------------------------------------------------------------------ */
 
 static void steps_free(Steps *s)
 {
@@ -433,29 +204,10 @@ static VkPipeline pipeline_of(Steps *s, const burn_gpu_kernel *kernel)
     for (size_t i = 0; i < s->known_count; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words)
             return s->known[i].pipeline;
-    const VkShaderModuleCreateInfo code = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = kernel->spirv_words * 4,
-        .pCode = kernel->spirv,
-    };
-    VkShaderModule module = VK_NULL_HANDLE;
     VkPipeline pipeline = VK_NULL_HANDLE;
-    if (!grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known) ||
-        !succeeds(s, vkCreateShaderModule(s->gpu.device, &code, NULL, &module), kernel->name))
-        return VK_NULL_HANDLE;
-    const VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-            .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-            .module = module,
-            .pName = "main",
-        },
-        .layout = s->layout,
-    };
-    const VkResult result = vkCreateComputePipelines(s->gpu.device, VK_NULL_HANDLE, 1, &info, NULL, &pipeline);
-    vkDestroyShaderModule(s->gpu.device, module, NULL);
-    if (succeeds(s, result, kernel->name))
+    if (grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known) &&
+        succeeds(s, pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, kernel->spirv, kernel->spirv_words,
+            &pipeline), kernel->name))
         s->known[s->known_count++] = (Known){ kernel->key, kernel->spirv_words, pipeline };
     return pipeline;
 }
@@ -517,11 +269,11 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
     int operands, const burn_gpu_operand *operand, int numbers, const uint32_t *number)
 {
     Steps *s = (Steps *)calls;
-    uint32_t push[PUSH_MAX];
-    Range range[PUSH_MAX];
+    uint32_t push[PUSH_WORDS_MAX];
+    Range range[PUSH_WORDS_MAX];
     if (s->code != BURN_OK || groups[0] == 0 || groups[1] == 0 || groups[2] == 0)
         return;
-    if (operands + numbers > PUSH_MAX) {
+    if (operands + numbers > PUSH_WORDS_MAX) {
         failed(s, BURN_EINVAL, kernel->name, operands + numbers);
         return;
     }

@@ -55,8 +55,12 @@ static const char *store_text(Arena *a, DType of, DType d, const char *value) {
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
 }
 
-static uint32_t first_element(const Layout *l, Value *v) {
-    const int64_t at = layout_region(l, v).at, size = (int64_t)dtype_size(layout_element(l, v));
+// Of v in what the kernel sees of its buffer.
+static uint32_t first_element(const Printing *p, Value *v) {
+    const Layout *l = p->layout;
+    const Region r = layout_region(l, v);
+    const int64_t from = r.is_weight && l->n_windows ? l->windows[layout_window(l, p->kernel)].at : 0,
+                  at = r.at - from, size = (int64_t)dtype_size(layout_element(l, v));
     if (at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)at);
     return (uint32_t)(at / size);
 }
@@ -75,7 +79,7 @@ static void place_values(Printing *p) {
 const char *glsl_origin(const Printing *p, Value *v) {
     for (int i = 0; i < p->placed.n; i++)
         if (p->placed.at[i] == v) return arena_printf(p->arena, "at%d", i);
-    return number_text(p->arena, first_element(p->layout, v));
+    return number_text(p->arena, first_element(p, v));
 }
 
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
@@ -196,7 +200,8 @@ static void check_expr(Check *c, const Expr *e) {
 }
 
 static bool indices_fit(const Layout *l, const Kernel *k) {             // they are ints
-    int64_t most = l->arena_bytes > l->weights_bytes ? l->arena_bytes : l->weights_bytes;
+    const int64_t weights = l->n_windows ? l->windows[layout_window(l, k)].bytes : l->weights_bytes,
+                  most = l->arena_bytes > weights ? l->arena_bytes : weights;
     for (int i = 0; i < k->reads.n + k->writes.n; i++) {
         const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
         if (most / (int64_t)dtype_size(layout_element(l, v)) <= INT32_MAX) continue;
@@ -363,7 +368,7 @@ static void take_push(const Printing *p, Shader *out) {
     for (int i = 0; i < p->n_more; i++) out->push[out->n_push++] = p->more[i].value;
     for (int i = 0; i < p->placed.n; i++) {
         out->placed[out->n_placed++] = p->placed.at[i];
-        out->push[out->n_push++] = first_element(p->layout, p->placed.at[i]);
+        out->push[out->n_push++] = first_element(p, p->placed.at[i]);
     }
 }
 

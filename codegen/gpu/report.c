@@ -8,6 +8,7 @@
 enum {
     BLOCK_ALIGN = 256,                                  // what vulkan/memory.h and vulkan_steps.c round blocks up to
     STAGING_ALIGN = 64,                                 // of each tensor in staging memory: vulkan.c
+    COUNTERS_BYTES = 4 << 16,                           // what dispatches count in: vulkan_steps.c
     PIECE = 16 << 20,                                   // through which weights travel: vulkan.c
 };
 
@@ -96,8 +97,8 @@ static void report_steps(Arena *a, int n, const Program *programs, const struct 
     int64_t work = 0;
     for (int i = 0; i < n; i++)
         if (programs[i].plan->work_bytes > work) work = programs[i].plan->work_bytes;
-    text_printf(out, "device memory, all of it in one buffer: %lld bytes of constants, and during a call of\n",
-        (long long)(weights ? block(weights) : 0));
+    text_printf(out, "device memory, all of it in one buffer: %lld bytes of constants and counters, and during a call of\n",
+        (long long)(COUNTERS_BYTES + (weights ? block(weights) : 0)));
     for (int i = 0; i < n; i++) {
         const Program *p = &programs[i];
         const int64_t own = p->descriptor || p->plan->work_bytes ? block(p->function ? work : p->plan->work_bytes) : 0,

@@ -209,22 +209,37 @@ static void print_kernels(VkFile *g, const Program *p, const Dispatch *d, int n,
     if (printed) text_printf(&g->c, "};\n");
 }
 
+// Which part of the weights each kernel sees, where it is not all.
+static void print_windows(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n) {
+    if (!l->n_windows) return;
+    text_printf(&g->c, "static const burn_vk_window %s_windows[] = {\n", p->name);
+    for (int i = 0; i < l->n_windows; i++)
+        text_printf(
+            &g->c, "    {%lld, %lld},\n", (long long)l->windows[i].at, (long long)l->windows[i].bytes);
+    text_printf(&g->c, "};\nstatic const uint32_t %s_window_of[] = {", p->name);
+    for (int i = 0; i < n; i++)
+        text_printf(&g->c, i % 20 ? " %d," : "\n    %d,", layout_window(l, d[i].kernel));
+    text_printf(&g->c, "\n};\n");
+}
+
 static void print_program(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
     const Graph *gr = p->plan->graph;
     print_places(g, p, d, n);
     print_kernels(g, p, d, n, true);
     print_kernels(g, p, d, n, false);
+    print_windows(g, p, l, d, n);
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
     const char *metadata = c_metadata(&g->c, graph_root(gr), arena_printf(g->arena, "%s_metadata", p->name));
     text_printf(&g->c,
-        "const burn_vk_program %s_program = {\n    2, \"%s\", %s, %d, %lld, %lld, %s,\n    %s, %d, %s, %d, %s, "
-        "%lld\n};\n",
+        "const burn_vk_program %s_program = {\n    3, \"%s\", %s, %d, %lld, %lld, %s,\n    %s, %d, %s, %d, %s, "
+        "%lld,\n    %s, %s, %d\n};\n",
         name, name, array_or_null(g, p, n, "kernels", "burn_vk_kernel"), n, (long long)l->arena_bytes,
         (long long)l->weights_bytes, g->external ? arena_printf(g->arena, "%s_weights_check", g->model) : "NULL",
         array_or_null(g, p, gr->inputs.n, "inputs", "burn_vk_io"), gr->inputs.n,
         array_or_null(g, p, gr->outputs.n, "outputs", "burn_vk_io"), gr->outputs.n, metadata,
-        (long long)(l->arena_bytes - l->counters_at));
+        (long long)(l->arena_bytes - l->counters_at), array_or_null(g, p, l->n_windows, "windows", "burn_vk_window"),
+        array_or_null(g, p, l->n_windows, "window_of", "uint32_t"), l->n_windows);
 }
 
 static void declare(VkFile *g, const Program *p, const Layout *l, const char *name) {
@@ -286,6 +301,7 @@ static bool dump_steps(Arena *a, const Options *o, const Layout *l, const Plan *
 static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     const Program alone = { .plan = (Plan *)(uintptr_t)p };
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
+    layout_windows(a, &l);
     if (steps_wanted(a, 1, &alone, NULL)) return dump_steps(a, o, &l, p, out);
     Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
     int n = make_shaders(a, o, &l, p, d);
@@ -300,6 +316,7 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
 static bool vulkan_program(VkFile *g, const Program *p) {
     const Plan *plan = p->plan;
     Layout l = layout_make(g->arena, plan, g->external);
+    layout_windows(g->arena, &l);
     Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
     StrMap *modules = strmap_new(g->arena);
     int n = make_shaders(g->arena, g->options, &l, plan, d);

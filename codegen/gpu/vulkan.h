@@ -13,6 +13,9 @@ typedef struct Layout {
     int64_t arena_bytes, weights_bytes, work_bytes;     // work: of the arena, before the inputs
     // the end of the arena: counters of products' shares, words that are 0 when a run begins, and when it has ended
     int64_t counters_at; uint32_t n_counters;
+    // parts of the weights that kernels see, each kernel one of them, and which; none: all see all (layout_windows)
+    struct WeightWindow { int64_t at, bytes; } *windows; int n_windows;
+    int *window_of;
 } Layout;
 
 typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers
@@ -20,6 +23,9 @@ typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes 
 Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
 DType layout_element(const Layout *l, const Value *v);  // of the value in memory: its own, or what --precision makes it
+// Weights of more bytes than every device lets a kernel see get windows.
+void layout_windows(Arena *a, Layout *l);
+int layout_window(const Layout *l, const Kernel *k);    // the kernel's; 0 where there are none
 Region layout_scratch(const Kernel *k);                 // of no bytes where it has none
 uint32_t layout_counter(const Layout *l, const Kernel *k);          // the first of a product's, in words of the arena
 

@@ -148,23 +148,7 @@ static int commands_begin(burn_vk *vk, VkCommandBuffer commands)
 
 static int commands_create(burn_vk *vk, VkCommandPool *pool, VkCommandBuffer *out)
 {
-    VkCommandPoolCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = vk->family,
-    };
-    VkResult result = vkCreateCommandPool(vk->device, &info, NULL, pool);
-    if (result != VK_SUCCESS) {
-        *pool = VK_NULL_HANDLE;
-        return vk_result(vk, result, "vkCreateCommandPool");
-    }
-    VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = *pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
-    };
-    return vk_result(vk, vkAllocateCommandBuffers(vk->device, &commands, out), "vkAllocateCommandBuffers");
+    return vk_result(vk, commands_make(vk->device, vk->family, pool, out), "a pool of commands");
 }
 
 /* --- copies beside runs ------------------------------------------------------------------------------------------- */

@@ -57,6 +57,37 @@ static int kernel_check(burn_vk *vk, const burn_vk_program *p, size_t k)
     return BURN_OK;
 }
 
+static int window_count(const burn_vk_program *p)
+{
+    return p->version >= 3 ? p->window_count : 0;
+}
+
+/* Which of the workspace's descriptor sets kernel k runs with. */
+static uint32_t kernel_window(const burn_vk_program *p, size_t k)
+{
+    return window_count(p) > 0 ? p->window_of[k] : 0;
+}
+
+static int windows_check(burn_vk *vk, const burn_vk_program *p, size_t limit)
+{
+    const int count = window_count(p);
+    if (count < 0 || (count > 0 && (p->windows == NULL || p->window_of == NULL)))
+        return vk_fail(vk, BURN_EINVAL, "program without windows");
+    for (int i = 0; i < count; i++) {
+        const burn_vk_window *w = &p->windows[i];
+        if (w->offset % BLOCK_ALIGN || w->bytes == 0 || w->bytes > p->weights_bytes ||
+            w->offset > p->weights_bytes - w->bytes)
+            return vk_fail(vk, BURN_EINVAL, "window %d does not lie in the weights", i);
+        if (w->bytes > limit)
+            return vk_fail(vk, BURN_ELIMIT, "a kernel reads %lu bytes of weights: a buffer of %s has %lu at most",
+                (unsigned long)w->bytes, vk->properties.deviceName, (unsigned long)limit);
+    }
+    for (size_t k = 0; count > 0 && k < p->kernel_count; k++)
+        if (p->window_of[k] >= (uint32_t)count)
+            return vk_fail(vk, BURN_EINVAL, "kernel \"%s\" has no window", p->kernels[k].name);
+    return BURN_OK;
+}
+
 static int program_check(burn_vk *vk, const burn_vk_program *p)
 {
     if (p->version < 1)
@@ -66,7 +97,8 @@ static int program_check(burn_vk *vk, const burn_vk_program *p)
     if (counters_bytes(p) > 0 && (counters_bytes(p) > p->arena_bytes || counters_bytes(p) % 4 || p->arena_bytes % 4))
         return vk_fail(vk, BURN_EINVAL, "the counters do not lie in the arena");
     size_t limit = vk->properties.limits.maxStorageBufferRange;
-    size_t most = p->arena_bytes > p->weights_bytes ? p->arena_bytes : p->weights_bytes;
+    const size_t weights = window_count(p) > 0 ? 0 : p->weights_bytes;
+    size_t most = p->arena_bytes > weights ? p->arena_bytes : weights;
     if (most > limit)
         return vk_fail(vk, BURN_ELIMIT, "the %s take %lu bytes: a buffer of %s has %lu at most",
             most == p->arena_bytes ? "activations" : "weights", (unsigned long)most, vk->properties.deviceName,
@@ -76,45 +108,10 @@ static int program_check(burn_vk *vk, const burn_vk_program *p)
         rc = ios_check(vk, p, p->outputs, p->output_count, "output");
     for (size_t k = 0; rc == BURN_OK && k < p->kernel_count; k++)
         rc = kernel_check(vk, p, k);
-    return rc;
+    return rc == BURN_OK ? windows_check(vk, p, limit) : rc;
 }
 
 /* --- pipelines ---------------------------------------------------------------------------------------------------- */
-
-static int session_create_layout(burn_vk_session *s)
-{
-    burn_vk *vk = s->vk;
-    VkDescriptorSetLayoutBinding bindings[2];
-    memset(bindings, 0, sizeof bindings);
-    for (uint32_t i = 0; i < 2; i++) {
-        bindings[i].binding = i;
-        bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-        bindings[i].descriptorCount = 1;
-        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
-    }
-    VkDescriptorSetLayoutCreateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 2,
-        .pBindings = bindings,
-    };
-    VkResult result = vkCreateDescriptorSetLayout(vk->device, &set, NULL, &s->set_layout);
-    if (result != VK_SUCCESS) {
-        s->set_layout = VK_NULL_HANDLE;
-        return vk_result(vk, result, "vkCreateDescriptorSetLayout");
-    }
-    VkPushConstantRange push = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .offset = 0, .size = PUSH_WORDS_MAX * 4 };
-    VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-        .setLayoutCount = 1,
-        .pSetLayouts = &s->set_layout,
-        .pushConstantRangeCount = 1,
-        .pPushConstantRanges = &push,
-    };
-    result = vkCreatePipelineLayout(vk->device, &layout, NULL, &s->layout);
-    if (result != VK_SUCCESS)
-        s->layout = VK_NULL_HANDLE;
-    return vk_result(vk, result, "vkCreatePipelineLayout");
-}
 
 /* The first kernel with the module of kernel k. */
 static size_t kernel_first(const burn_vk *vk, const burn_vk_program *p, size_t k)
@@ -134,29 +131,8 @@ static int session_create_pipeline(burn_vk_session *s, size_t k)
         s->pipelines[k] = s->pipelines[first];
         return BURN_OK;
     }
-    VkShaderModule module = VK_NULL_HANDLE;
-    VkShaderModuleCreateInfo code = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = kernel->spirv_words * 4,
-        .pCode = kernel->spirv,
-    };
-    int rc = vk_result(vk, vkCreateShaderModule(vk->device, &code, NULL, &module), kernel->name);
-    if (rc != BURN_OK)
-        return rc;
-    VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-            .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-            .module = module,
-            .pName = "main",
-        },
-        .layout = s->layout,
-    };
-    rc = vk_result(
-        vk, vkCreateComputePipelines(vk->device, vk->cache, 1, &info, NULL, &s->pipelines[k]), kernel->name);
-    vkDestroyShaderModule(vk->device, module, NULL);
-    return rc;
+    return vk_result(vk, pipeline_make(vk->device, vk->cache, s->layout, kernel->spirv, kernel->spirv_words,
+                             &s->pipelines[k]), kernel->name);
 }
 
 /* --- sessions ----------------------------------------------------------------------------------------------------- */
@@ -184,7 +160,7 @@ int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weight
     if (rc == BURN_OK)
         rc = block_copy(vk, &s->weights, 0, (void *)(uintptr_t)weights, program->weights_bytes, true);
     if (rc == BURN_OK)
-        rc = session_create_layout(s);
+        rc = vk_result(vk, layouts_make(vk->device, &s->set_layout, &s->layout), "the layout of kernels");
     for (size_t k = 0; rc == BURN_OK && k < program->kernel_count; k++)
         rc = session_create_pipeline(s, k);
     if (rc == BURN_OK)

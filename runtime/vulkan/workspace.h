@@ -16,7 +16,7 @@ struct burn_vk_workspace {
     Block upload;   /* the inputs one after the other; unused if the arena is mapped */
     Block readback; /* the outputs likewise; unused if the arena is mapped and cached */
     VkDescriptorPool descriptors;
-    VkDescriptorSet set;
+    VkDescriptorSet *sets; /* one; or one for each window of the weights */
     VkCommandPool pool;
     VkCommandBuffer commands; /* one run */
     Clock clock;
@@ -55,45 +55,29 @@ static int staging_create(burn_vk_workspace *w)
     return rc;
 }
 
-/* The descriptor set: binding 0 is the arena, binding 1 the weights. */
+/* The descriptor sets: binding 0 is the arena, binding 1 the weights, or a window of them. */
 static int workspace_bind_blocks(burn_vk_workspace *w)
 {
     burn_vk *vk = w->session->vk;
-    VkDescriptorPoolSize size = { .type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .descriptorCount = 2 };
-    VkDescriptorPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
-        .maxSets = 1,
-        .poolSizeCount = 1,
-        .pPoolSizes = &size,
-    };
-    VkResult result = vkCreateDescriptorPool(vk->device, &pool, NULL, &w->descriptors);
-    if (result != VK_SUCCESS) {
-        w->descriptors = VK_NULL_HANDLE;
-        return vk_result(vk, result, "vkCreateDescriptorPool");
+    const burn_vk_program *p = w->session->program;
+    const uint32_t count = window_count(p) > 0 ? (uint32_t)window_count(p) : 1;
+    w->sets = calloc(count, sizeof *w->sets);
+    if (w->sets == NULL)
+        return vk_no_memory(vk);
+    int rc = vk_result(vk, sets_pool(vk->device, count, &w->descriptors), "vkCreateDescriptorPool");
+    for (uint32_t i = 0; rc == BURN_OK && i < count; i++) {
+        VkDescriptorBufferInfo buffers[2] = {
+            { w->arena.block.buffer, 0, VK_WHOLE_SIZE },
+            { w->session->weights.buffer, 0, VK_WHOLE_SIZE },
+        };
+        if (window_count(p) > 0) {
+            buffers[1].offset = p->windows[i].offset;
+            buffers[1].range = p->windows[i].bytes;
+        }
+        rc = vk_result(vk, set_make(vk->device, w->descriptors, w->session->set_layout, buffers, &w->sets[i]),
+            "vkAllocateDescriptorSets");
     }
-    VkDescriptorSetAllocateInfo set = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = w->descriptors,
-        .descriptorSetCount = 1,
-        .pSetLayouts = &w->session->set_layout,
-    };
-    int rc = vk_result(vk, vkAllocateDescriptorSets(vk->device, &set, &w->set), "vkAllocateDescriptorSets");
-    if (rc != BURN_OK)
-        return rc;
-    const VkDescriptorBufferInfo buffers[2] = {
-        { .buffer = w->arena.block.buffer, .offset = 0, .range = VK_WHOLE_SIZE },
-        { .buffer = w->session->weights.buffer, .offset = 0, .range = VK_WHOLE_SIZE },
-    };
-    VkWriteDescriptorSet write = {
-        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-        .dstSet = w->set,
-        .dstBinding = 0, /* the second buffer goes on to binding 1 */
-        .descriptorCount = 2,
-        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-        .pBufferInfo = buffers,
-    };
-    vkUpdateDescriptorSets(vk->device, 1, &write, 0, NULL);
-    return BURN_OK;
+    return rc;
 }
 
 int burn_vk_workspace_new(burn_vk_session *s, burn_vk_workspace **out)
@@ -141,6 +125,7 @@ void burn_vk_workspace_free(burn_vk_workspace *w)
     block_destroy(vk, &w->readback);
     block_destroy(vk, &w->upload);
     block_destroy(vk, &w->arena.block);
+    free(w->sets);
     free(w->inputs);
     free(w->outputs);
     free(w);
@@ -217,13 +202,16 @@ static void record_kernels(const burn_vk_workspace *w, VkQueryPool times, bool e
     const burn_vk_program *p = s->program;
     const VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const size_t count = p->kernel_count;
-    vkCmdBindDescriptorSets(w->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &w->set, 0, NULL);
     if (times != VK_NULL_HANDLE)
         vkCmdWriteTimestamp(w->commands, compute, times, 0);
     for (size_t k = 0; k < count; k++) {
         const burn_vk_kernel *kernel = kernel_chosen(s->vk, p, k);
         if (k > 0 && (each || p->kernels[k].level != p->kernels[k - 1].level))
             command_barrier(w->commands, compute, compute);
+        const uint32_t window = kernel_window(p, k);
+        if (k == 0 || window != kernel_window(p, k - 1))
+            vkCmdBindDescriptorSets(
+                w->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &w->sets[window], 0, NULL);
         vkCmdBindPipeline(w->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->pipelines[k]);
         if (kernel->push_words > 0)
             vkCmdPushConstants(

@@ -103,7 +103,7 @@ END
 used() { # FUNCTION OPTIONS: constants stay, and what the function's line says is theirs besides
     status 0 "memory of net_$1" "$burncc" -q model.c --target vulkan --dim batch=1..8 --report -o net.c "${@:2}"
     cp out report.txt
-    constants=$(sed -n 's/^device memory.*: \([0-9]*\) bytes of constants.*/\1/p' report.txt)
+    constants=$(sed -n 's/^device memory.*: \([0-9]*\) bytes of constants and counters.*/\1/p' report.txt)
     call=$(sed -n "s/^  net_$1: \([0-9]*\),.*/\1/p" report.txt)
     ${CC:-cc} -O1 -I . -c net.c -o net.o && link $defines usage.c net.o -o usage >out 2>err && ./usage >out 2>err
     [ "$(cat out)" = "$constants $((constants + call))" ]

@@ -104,6 +104,35 @@ write("widened", [node("Cast", ["x"], ["i"], to=INT32), node("Cast", ["i"], ["l"
 # more points than one row of workgroups takes
 write("rows", [node("Relu", ["x"], ["y"])], [4200, 1001], [4200, 1001], {})
 END
+# more weights than every device lets a kernel see at once: in two windows
+cat >windows.c <<'END'
+#include <burncc/model.h>
+MODEL(windows)
+{
+    Tensor h = relu(linear(input("x", F32, 1, 4300), "a", 4200));
+    output("y", linear(linear(h, "b", 4300), "c", 10));
+}
+END
+status 0 "more weights than a kernel sees" "$burncc" windows.c --target vulkan -o windows_out.c
+[ "$(grep -c '^    {[0-9]*, [0-9]*},$' windows_out.c)" = 2 ]
+result $? "have two windows"
+python3 - <<'END'
+import math, pathlib, struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4300), }"
+head += " " * (63 - (len(head) + 10) % 64) + "\n"
+pathlib.Path("windows.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+                                        + struct.pack("<4300f", *(math.sin(0.013 * i) for i in range(4300))))
+END
+for target in portable vulkan; do
+    status 0 "they run: $target" "$burncc" run windows.c --input x=windows.npy --target $target --output windows/$target
+done
+python3 - <<'END'
+import array, pathlib
+want, got = (array.array("f", pathlib.Path(f"windows/{t}/y.npy").read_bytes()[-40:]) for t in ("portable", "vulkan"))
+assert max(abs(a - b) for a, b in zip(want, got)) <= 1e-5 * max(map(abs, want)), (want, got)
+END
+result $? "as the portable target's"
+rm -r windows*
 # of it, with this precision, and at most this error relative to the largest element
 compare() {
     status 0 "$1 in $2" "$burncc" run $1/model.onnx --input x=$1/x.npy --target vulkan --precision $2 --output $1/got
@@ -199,6 +228,20 @@ for model in gemm conv_shares; do
     ./memory >out 2>err                                     # where the device has memory that the host does not reach
     [ "$(cat out)" = "$shared" ] || [ "$(cat out)" = "$staged" ]
     result $? "where it is shared: $shared, $(cat out)"
+done
+# ---- C++
+status 0 "digits" "$burncc" "$here/../../models/digits/digits.onnx" --target vulkan -o digits_gpu.c --quiet
+for part in digits_gpu.c "$here/../../runtime/vulkan.c"; do
+    ${CC:-cc} -O1 -c -I"$here/../../runtime" "$part" -o "cc_$(basename "$part" .c).o" || exit 1
+done
+for cxx in g++ clang++; do
+    for std in 17 20; do
+        echo 'int main() {}' | $cxx -std=c++$std -x c++ - -o empty 2>err || continue
+        status 0 "burn::vk, $cxx, C++$std" $cxx -std=c++$std -Wall -Wextra -Wpedantic -Wshadow -Werror -O1 -I. \
+            -I"$here/../../runtime" "$here/gpu.cc" cc_digits_gpu.o cc_vulkan.o -lvulkan -pthread -o cc_gpu
+        status 0 "runs, $cxx, C++$std" ./cc_gpu "$here/../../models/digits/images/7.pgm"
+        says '^no Vulkan device is called "no such device"'
+    done
 done
 cp gemm.c first.c
 "$burncc" gemm/model.onnx --target vulkan -o gemm.c

@@ -155,13 +155,19 @@ static void test_push_and_groups(void **state)
     burn_vk_close(vk);
 }
 
-static void expect_refusal(burn_vk *vk, const burn_vk_program *program, int code, const char *part)
+static void expect_refusal_of(
+    burn_vk *vk, const burn_vk_program *program, const void *weights, int code, const char *part)
 {
     burn_vk_session *session = (burn_vk_session *)vk;
-    assert_int_equal(burn_vk_load(vk, program, NULL, &session), code);
+    assert_int_equal(burn_vk_load(vk, program, weights, &session), code);
     assert_null(session);
     if (strstr(burn_vk_last_error(vk), part) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", part, burn_vk_last_error(vk));
+}
+
+static void expect_refusal(burn_vk *vk, const burn_vk_program *program, int code, const char *part)
+{
+    expect_refusal_of(vk, program, NULL, code, part);
 }
 
 /* Of a program that copies 256 bytes: tensors that are not as it says. */
@@ -279,6 +285,52 @@ static void test_refusals(void **state)
     burn_vk_close(vk);
 }
 
+/* Kernels that see parts of the weights: the same module finds other weights at the same place. */
+static void test_windows(void **state)
+{
+    (void)state;
+    burn_vk *vk = open_or_skip();
+    SpirvModule first = compile(HEAD "void main() { uint x = gl_GlobalInvocationID.x; f[x] = w[x]; }\n", "first");
+    SpirvModule second =
+        compile(HEAD "void main() { uint x = gl_GlobalInvocationID.x; f[64 + x] = w[x]; }\n", "second");
+    const burn_vk_io out = io("y", 0, 512);
+    const burn_vk_kernel kernels[3] = { kernel("first", &first, 1, 0), kernel("second", &second, 1, 0),
+        kernel("first again", &first, 1, 1) };
+    burn_vk_window windows[2] = { { 0, 512 }, { 768, 256 } };
+    uint32_t window_of[3] = { 0, 1, 1 };
+    burn_vk_program p = program_of("windows", kernels, 3, 512, 1024, NULL, 0, &out, 1);
+    p.windows = windows;
+    p.window_of = window_of;
+    p.window_count = 2;
+    float weights[256], y[128];
+    for (int i = 0; i < 256; i++)
+        weights[i] = (float)i;
+    for (int version = 2; version <= 3; version++) { /* version 2 has none */
+        burn_vk_session *session;
+        p.version = version;
+        expect_ok(vk, burn_vk_load(vk, &p, weights, &session));
+        expect_ok(vk, burn_vk_run(session, NULL, (burn_tensor[]){ at(y, 512) }));
+        for (int i = 0; i < 128; i++)
+            assert_true(y[i] == (float)(i % 64 + (version == 3 ? 192 : 0)));
+        burn_vk_session_free(session);
+    }
+    window_of[2] = 2;
+    expect_refusal_of(vk, &p, weights, BURN_EINVAL, "\"first again\" has no window");
+    window_of[2] = 0;
+    windows[1].offset = 4;
+    expect_refusal_of(vk, &p, weights, BURN_EINVAL, "window 1 does not lie");
+    windows[1].offset = 1024;
+    expect_refusal_of(vk, &p, weights, BURN_EINVAL, "window 1 does not lie");
+    windows[1].offset = 768;
+    windows[0].bytes = p.weights_bytes = SIZE_MAX / 2;
+    expect_refusal_of(vk, &p, weights, BURN_ELIMIT, "bytes of weights");
+    p.windows = NULL;
+    expect_refusal_of(vk, &p, weights, BURN_EINVAL, "without windows");
+    spirv_free(&first);
+    spirv_free(&second);
+    burn_vk_close(vk);
+}
+
 static void test_open(void **state)
 {
     (void)state;
@@ -311,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_push_and_groups),
         cmocka_unit_test(test_instead),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_open),
     };
     return cmocka_run_group_tests_name("vulkan", tests, NULL, NULL);

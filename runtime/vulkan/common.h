@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A part of runtime/vulkan.c and of runtime/vulkan_steps.c: what both make of Vulkan's objects. Kernels see two storage
+// buffers and push constants, so there is one layout, one kind of descriptor set and one kind of pipeline. After an
+// error the handle asked for is VK_NULL_HANDLE, which Vulkan destroys without a complaint: the ends of both need not
+// know how far their beginnings came.
+
+enum { PUSH_WORDS_MAX = 32 }; /* 128 bytes: what every Vulkan device has */
+
+static VkResult layouts_make(VkDevice device, VkDescriptorSetLayout *set_layout, VkPipelineLayout *layout)
+{
+    VkDescriptorSetLayoutBinding bindings[2];
+    memset(bindings, 0, sizeof bindings);
+    for (uint32_t i = 0; i < 2; i++) {
+        bindings[i].binding = i;
+        bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        bindings[i].descriptorCount = 1;
+        bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    }
+    const VkDescriptorSetLayoutCreateInfo set_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = 2,
+        .pBindings = bindings,
+    };
+    *layout = VK_NULL_HANDLE;
+    VkResult result = vkCreateDescriptorSetLayout(device, &set_info, NULL, set_layout);
+    if (result != VK_SUCCESS) {
+        *set_layout = VK_NULL_HANDLE;
+        return result;
+    }
+    const VkPushConstantRange push = { VK_SHADER_STAGE_COMPUTE_BIT, 0, PUSH_WORDS_MAX * 4 };
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = set_layout,
+        .pushConstantRangeCount = 1,
+        .pPushConstantRanges = &push,
+    };
+    result = vkCreatePipelineLayout(device, &info, NULL, layout);
+    if (result != VK_SUCCESS)
+        *layout = VK_NULL_HANDLE;
+    return result;
+}
+
+/* Room for so many sets of two buffers. */
+static VkResult sets_pool(VkDevice device, uint32_t count, VkDescriptorPool *out)
+{
+    const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2 * count };
+    const VkDescriptorPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = count,
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
+    };
+    const VkResult result = vkCreateDescriptorPool(device, &info, NULL, out);
+    if (result != VK_SUCCESS)
+        *out = VK_NULL_HANDLE;
+    return result;
+}
+
+/* A set of the pool, with these two as binding 0 and 1; it goes with the pool. */
+static VkResult set_make(VkDevice device, VkDescriptorPool pool, VkDescriptorSetLayout layout,
+    const VkDescriptorBufferInfo buffers[2], VkDescriptorSet *out)
+{
+    const VkDescriptorSetAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = pool,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &layout,
+    };
+    const VkResult result = vkAllocateDescriptorSets(device, &info, out);
+    if (result != VK_SUCCESS)
+        return result;
+    const VkWriteDescriptorSet write = {
+        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+        .dstSet = *out,
+        .dstBinding = 0, /* the second buffer goes on to binding 1 */
+        .descriptorCount = 2,
+        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+        .pBufferInfo = buffers,
+    };
+    vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
+    return VK_SUCCESS;
+}
+
+static VkResult pipeline_make(VkDevice device, VkPipelineCache cache, VkPipelineLayout layout, const uint32_t *words,
+    size_t count, VkPipeline *out)
+{
+    const VkShaderModuleCreateInfo code = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = count * 4,
+        .pCode = words,
+    };
+    VkShaderModule module = VK_NULL_HANDLE;
+    *out = VK_NULL_HANDLE;
+    VkResult result = vkCreateShaderModule(device, &code, NULL, &module);
+    if (result != VK_SUCCESS)
+        return result;
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+            .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+            .module = module,
+            .pName = "main",
+        },
+        .layout = layout,
+    };
+    result = vkCreateComputePipelines(device, cache, 1, &info, NULL, out);
+    vkDestroyShaderModule(device, module, NULL);
+    if (result != VK_SUCCESS)
+        *out = VK_NULL_HANDLE;
+    return result;
+}
+
+/* A pool with one command buffer, which goes with it. */
+static VkResult commands_make(VkDevice device, uint32_t family, VkCommandPool *pool, VkCommandBuffer *out)
+{
+    const VkCommandPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = family,
+    };
+    const VkResult result = vkCreateCommandPool(device, &info, NULL, pool);
+    if (result != VK_SUCCESS) {
+        *pool = VK_NULL_HANDLE;
+        return result;
+    }
+    const VkCommandBufferAllocateInfo commands = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = *pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1,
+    };
+    return vkAllocateCommandBuffers(device, &commands, out);
+}
