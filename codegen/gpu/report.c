@@ -97,7 +97,8 @@ static void report_steps(Arena *a, int n, const Program *programs, const struct 
     int64_t work = 0;
     for (int i = 0; i < n; i++)
         if (programs[i].plan->work_bytes > work) work = programs[i].plan->work_bytes;
-    text_printf(out, "device memory, all of it in one buffer: %lld bytes of constants and counters, and during a call of\n",
+    text_printf(out,
+        "device memory, all of it in one buffer: %lld bytes of constants and counters, and during a call of\n",
         (long long)(COUNTERS_BYTES + (weights ? block(weights) : 0)));
     for (int i = 0; i < n; i++) {
         const Program *p = &programs[i];
