@@ -105,20 +105,24 @@ static int64_t constant_bytes(Arena *a, const Graph *g, StrMap *seen) {
     return bytes;
 }
 
+static Programs *with_constants(const Options *o, Programs *p) {
+    return banks_constants(o, p->n, p->at) ? p : NULL;
+}
+
 Programs *compile_graph(Arena *a, const Options *o, const Model *m, Graph *model) {
     Programs *p = NEW(a, Programs);
     p->settings = m->settings;
     p->model_bytes = constant_bytes(a, model, strmap_new(a));
-    if (o->train) return training_programs(a, o, model, p) ? p : NULL;
+    if (o->train) return training_programs(a, o, model, p) ? with_constants(o, p) : NULL;
     if (!states_fit(o, model)) return NULL;
-    if (model->functions.n) return function_programs(a, o, model, p) ? p : NULL;
+    if (model->functions.n) return function_programs(a, o, model, p) ? with_constants(o, p) : NULL;
     Plan *plan = planned(a, o, model, NULL);
     if (!plan) return NULL;
     const char *name = arena_printf(a, "%s_run", o->name);
     p->at[p->n++] = (Program){
         .name = name, .name_of_workspace = o->name, .prefix = o->name, .plan = plan, .descriptor = true
     };
-    return p;
+    return with_constants(o, p);
 }
 
 Programs *compile_programs(Arena *a, const Options *o) {

@@ -26,6 +26,9 @@ typedef struct ShapeOption { const char *input; int rank; DimOption *dim; } Shap
 typedef enum Keep { KEEP_OUTPUTS, KEEP_NODES, KEEP_ALONE } Keep;
 // What -o asks for: code, or the model itself in another format.
 typedef enum Written { WRITTEN_CODE, WRITTEN_ONNX, WRITTEN_SAFETENSORS } Written;
+// --region: a memory by its name, the fastest first, and what may lie in it
+enum { BANK_WORK = 1, BANK_WEIGHTS = 2, BANK_CODE = 4, MOST_BANKS = 8 };
+typedef struct Bank { const char *name; int64_t bytes; unsigned holds; } Bank;
 struct Options {
     const char *model, *output, *name;                  // name: C prefix, from the output's or model's file name
     const char *target;                                 // "generic" by default
@@ -65,6 +68,7 @@ struct Options {
     bool small;
     // what a program's workspace, its code with constants, and its calls may take; 0: what they do
     int64_t ram, flash, stack;
+    VEC(Bank) banks;                                    // --region; none: one workspace, constants and code anywhere
     bool io_inside;                                     // --io-in-workspace: inputs and outputs lie in it
     bool no_fuse, fast_math, quiet;
     bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's

@@ -36,6 +36,7 @@ struct Buffer {
     bool over;                                          // PLACE_ALIAS: stored over an operand that dies there
     // PLACE_WORK: operands whose last reader stores it, and which it may lie over (memory.c)
     VEC(Over) over_dying;
+    int bank;                                           // which of Options.banks it lies in; 0 where there are none
     const Buffer *base;                                 // PLACE_WORK inside a region: offset counts from this buffer's
     int id;
 };
@@ -244,6 +245,9 @@ struct Plan {
     Buffer *strings;
     int64_t work_bytes;                                 // workspace, all symbols at their upper bounds
     int64_t live_bytes;                                 // lower bound: most bytes alive at once in this order
+    // --region, by bank: bytes of the workspace there, their share of all accesses in percent; by how many the banks
+    // are too small
+    int64_t *bank_bytes, *bank_shares, bank_excess;
     int64_t saved_bytes;                                // by the order of the kernels
     // --train-memory: kernels that run again, and their share of the time of all others, as the schedule reckons
     int runs_again; double again_share;
@@ -278,6 +282,10 @@ bool plan_ran(const Plan *p, int at);                   // is the kernel there o
 int64_t plan_slack(const Plan *p);
 void plan_report(const Plan *p, Text *out);             // --report
 // the worst moment for memory: what is there, the largest `shown`, and what is computed again for --train-memory
+int64_t banks_bytes(const Options *o);                  // banks.c: of the regions that a workspace may lie in; 0: none
+// which regions hold the constants of programs; false with diagnostics
+int64_t banks_used(int n, const Program *programs, int bank);          // bytes of workspace and constants there
+bool banks_constants(const Options *o, int n, const Program *programs);
 void plan_kept(const Plan *p, Text *out, int shown);
 void plan_print(const Plan *p, Text *out);              // --dump schedule
 #endif

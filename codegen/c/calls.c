@@ -19,6 +19,11 @@ static int64_t work_offset(const Buffer *b) {           // a region's buffers co
     return at;
 }
 
+static int bank_of(const Buffer *b) {
+    while (b->base) b = b->base;
+    return b->bank;
+}
+
 static Address address_of(const RunText *r, Buffer *at, const Value *v, const char *type) {
     int64_t offset;
     const Buffer *b = buffer_owner(at, &offset);
@@ -36,6 +41,7 @@ static Address address_of(const RunText *r, Buffer *at, const Value *v, const ch
         return a;
     default:
         a.base = BASE_WORK;
+        a.index = bank_of(b);
         a.offset = work_offset(b);
         // counted in pointers: theirs may be shorter
         if (v->type.dtype == DT_STRING) a.strings = offset / (int64_t)dtype_size(DT_STRING);
@@ -44,7 +50,9 @@ static Address address_of(const RunText *r, Buffer *at, const Value *v, const ch
     }
 }
 
-static Address scratch_of(const Buffer *b) { return (Address){ .base = BASE_WORK, .offset = work_offset(b) }; }
+static Address scratch_of(const Buffer *b) {
+    return (Address){ .base = BASE_WORK, .index = bank_of(b), .offset = work_offset(b) };
+}
 
 // The variable that an address is counted from.
 static const char *base_text(RunText *r, const Address *a, bool framed) {
@@ -52,6 +60,8 @@ static const char *base_text(RunText *r, const Address *a, bool framed) {
     const char *frame = framed ? "frame->" : "";
     r->uses[a->base] = true;
     if (a->base == BASE_STATIC) return a->array;
+    if (a->base == BASE_WORK) r->banks |= 1u << a->index;
+    if (a->base == BASE_WORK && c_has_banks(r->g)) return arena_printf(arena, "work%d", a->index);
     if (a->base == BASE_WORK) return arena_printf(arena, "%swork", frame);
     if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
     const char *at = (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];

@@ -172,13 +172,16 @@ static void print_state(CFile *g, Text *out, const Graph *gr, bool outputs) {
 }
 
 // Ends that lie in the workspace: inputs go there before the run, outputs come from there.
-static void print_inside(Text *out, const Signature *s, bool outputs) {
+static void print_inside(const CFile *g, Text *out, const Signature *s, bool outputs) {
     const Graph *gr = s->graph;
-    if (!outputs) text_printf(out, "    if (!workspace) return -1; /* BURN_EINVAL */\n");
+    if (!outputs && !c_has_banks(g)) text_printf(out, "    if (!workspace) return -1; /* BURN_EINVAL */\n");
     for (int i = 0; i < (outputs ? gr->outputs.n : gr->inputs.n); i++) {
         const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
-        const char *at = arena_printf(out->arena, "(unsigned char *)workspace + %lld",
-            (long long)c_inside(s->program, v));
+        int bank;
+        const long long byte = (long long)c_inside(s->program, v, &bank);
+        const char *at = c_has_banks(g) ?
+            arena_printf(out->arena, "space->%s.bytes + %lld", c_bank_name(g, bank), byte) :
+            arena_printf(out->arena, "(unsigned char *)workspace + %lld", byte);
         const long long bytes = (long long)type_bytes(&v->type);
         if (outputs) text_printf(out, "    if (!code) memcpy(outputs[%d].data, %s, %lld);\n", i, at, bytes);
         else text_printf(out, "    memcpy(%s, inputs[%d].data, %lld);\n", at, i, bytes);
@@ -299,20 +302,25 @@ void c_descriptor(CFile *g, const Signature *s) {
     print_tensor_checks(&list[CHECKS], &in, "burn_tensor_check", "inputs", false);
     print_tensor_checks(&list[CHECKS], &outs, "burn_tensor_check", "outputs", true);
     print_room(&list[ROOM], gr);
-    if (state)
-        text_printf(&list[ROOM], "    %s_space *const space = (%s_space *)workspace;\n"
-            "    if (!space) return -1; /* BURN_EINVAL */\n", p->name, p->name);
+    const bool space = state || c_has_banks(g);
+    const char *work = space ? c_space_open(g, p, &list[ROOM], "workspace") : "";
+    Text whole;
+    text_init(&whole, a);
+    text_append(&whole, "", 0);
+    if (space) c_space_declare(g, p, &whole, state ? g->model : NULL);
     print_state(g, &list[ROOM], gr, false);
-    if (g->options->io_inside) print_inside(&list[ROOM], s, false);
+    if (g->options->io_inside) print_inside(g, &list[ROOM], s, false);
     print_arguments(g, &list[ARGUMENTS], s);
     print_state(g, &list[RESULTS], gr, true);
-    if (g->options->io_inside) print_inside(&list[RESULTS], s, true);
+    if (g->options->io_inside) print_inside(g, &list[RESULTS], s, true);
     if (fixed) c_tensor_shapes(&list[RESULTS], gr, &outs);
     else print_sizes(list, s, &in, &outs);
-    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 21,
+    skeleton_fill(a, &g->ends, "skeleton/descriptor.c", 23,
         (Hole[]){ { "MODEL", NULL, p->function ? p->name : g->model },
             { "FILE", NULL, g->model },
-            { "HAS_STATE", NULL, state ? "1" : "0" },
+            { "HAS_SPACE", NULL, space ? "1" : "0" },
+            { "SPACE_TYPE", NULL, whole.at },
+            { "WORK", NULL, work },
             { "RUN", NULL, p->name },
             { "SPACE", NULL, p->name_of_workspace },
             { "INFOS", NULL, list[INFOS].at },

@@ -3,6 +3,7 @@
 // of a training program model.safetensors, too, when the parameters are.
 // Nothing is written before everything is known to be right; each file appears whole or not at all.
 #include "names.h"
+#include "signature.h"
 
 #include <string.h>
 
@@ -93,9 +94,9 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
 }
 
 // What the code asks of the C compiler and its library.
-static void print_head(const CFile *g, Text *out, const char *header) {
+static void print_head(CFile *g, Text *out, const char *header) {
     const Target *m = &g->options->machine;
-    skeleton_fill(g->arena, out, "skeleton/source.c", 9,
+    skeleton_fill(g->arena, out, "skeleton/source.c", 10,
         (Hole[]){ { "HEADER", NULL, arena_printf(g->arena, "\"%s\"", path_base(header)) },
             { "HAS_FILES", NULL, flag(g->training) },
             { "HAS_BLAS", NULL, flag(calls_blas(g)) },
@@ -104,7 +105,8 @@ static void print_head(const CFile *g, Text *out, const char *header) {
             { "HAS_FUSED", NULL, flag(says(&g->c, "BURN_FUSED ")) },
             { "HAS_APART", NULL, flag(says(&g->c, "BURN_APART ")) },
             { "HAS_LANES", NULL, flag(says(&g->c, "BURN_LANES ")) },
-            { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) } });
+            { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) },
+            { "SECTIONS", NULL, c_sections(g) } });
 }
 
 // Plain C is what checkers of firmware read.
@@ -135,8 +137,9 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
         c_targets(g, c, header, &head, &before, &code);
         return;
     }
-    const char *const texts[] = { head.at, before.at, code.at, g->ends.at };
-    print_code(g, c, head.at);
+    const char *const texts[] = { c_in_section(g, head.at), c_in_section(g, before.at), c_in_section(g, code.at),
+        g->ends.at };
+    print_code(g, c, texts[0]);
     c_names_apart(g, COUNT(texts), texts, c, &end);
     for (size_t i = 1; i < COUNT(texts); i++)
         if (texts[i]) print_code(g, c, texts[i]);

@@ -103,7 +103,7 @@ const char *c_scale(Arena *a, double scale) {
 }
 
 // Macros for ends that lie in the workspace.
-static void places_text(Text *t, const Signature *s) {
+static void places_text(const CFile *g, Text *t, const Signature *s) {
     Arena *a = t->arena;
     const Graph *gr = s->graph;
     for (int i = 0; i < gr->inputs.n + gr->outputs.n; i++) {
@@ -112,20 +112,25 @@ static void places_text(Text *t, const Signature *s) {
         const Value *v = output ? gr->outputs.at[at] : gr->inputs.at[at];
         const char *end = arena_printf(a, "%s_%s", text_upper(a, s->program->prefix),
             text_upper(a, (output ? &s->outs : &s->in)->name[at]));
-        text_printf(t, "#define %s_AT %lld /* byte of the workspace */\n", end, (long long)c_inside(s->program, v));
-        text_printf(t, "#define %s(ws) ((%s *)(void *)((ws)->bytes + %s_AT))\n", end, spell_c_storage(v->type.dtype),
-            end);
+        int bank;
+        const int64_t byte = c_inside(s->program, v, &bank);
+        const char *part = c_has_banks(g) ? c_bank_name(g, bank) : NULL;
+        text_printf(t, "#define %s_AT %lld /* byte of the %s */\n", end, (long long)byte,
+            part ? arena_printf(a, "workspace's part in %s", part) : "workspace");
+        text_printf(t, "#define %s(ws) ((%s *)(void *)((ws)->%sbytes + %s_AT))\n", end,
+            spell_c_storage(v->type.dtype), part ? arena_printf(a, "%s->", part) : "", end);
     }
 }
 
 // Macros for the scale and zero point of each end that is quantized.
-static const char *steps_text(Arena *a, const Signature *s) {
+static const char *steps_text(const CFile *g, const Signature *s) {
+    Arena *a = g->arena;
     const Graph *gr = s->graph;
     const char *prefix = text_upper(a, s->program->prefix);
     Text t;
     text_init(&t, a);
     text_append(&t, "", 0);
-    if (s->program->plan->options->io_inside) places_text(&t, s);
+    if (s->program->plan->options->io_inside) places_text(g, &t, s);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
             const char *name = side ? gr->output_names.at[i] : gr->inputs.at[i]->name;
@@ -152,12 +157,13 @@ void c_declare(CFile *g, const Signature *s) {
     Text signature;
     text_init(&signature, a);
     c_signature_print(g, &signature, s, p->name);
-    skeleton_fill(a, &g->h, "skeleton/program.h", 12,
+    skeleton_fill(a, &g->h, "skeleton/program.h", 13,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "SPACE", NULL, p->name_of_workspace },
-            { "N_BYTES", NULL, number_text(a, c_has_workspace(p) ? bytes : 0) },
+            { "N_BYTES", NULL, number_text(a, c_has_workspace(p) && !c_has_banks(g) ? bytes : 0) },
             { "KEPT", NULL, p->function ? "a run of\n * any function" : kept },
-            { "STEPS", NULL, steps_text(a, s) },
+            { "BANKS", NULL, c_banks_declare(g, p, p->function ? " a run of any function" : kept) },
+            { "STEPS", NULL, steps_text(g, s) },
             { "DOC", NULL, p->doc ? p->doc : "One inference. Tensors are dense and row-major." },
             { "ENDS", NULL, ends_text(g, s) },
             { "HAS_WEIGHTS", NULL, c_takes_weights(g, p) ? "1" : "0" },

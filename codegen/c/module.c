@@ -34,9 +34,11 @@ static void print_sizes(Text *out, const Signature *s) {
 
 static void print_call(CFile *g, Text *out, const Program *p) {
     Signature s = c_signature(g, p);
+    const bool parts = c_has_workspace(p) && c_has_banks(g);
     text_printf(out, "static int burncc_call_%s(const burncc_call *c)\n{\n", p->name);
     take_slots(g->arena, out, &s);
-    if (c_has_workspace(p)) text_printf(out, "    %s_workspace *const ws = c->work;\n", p->name_of_workspace);
+    if (parts) s.work = c_space_open(g, p, out, "c->work");
+    else if (c_has_workspace(p)) text_printf(out, "    %s_workspace *const ws = c->work;\n", p->name_of_workspace);
     for (Role r = ROLE_NONE; r < ROLE_COUNT; r++)
         if (c_struct_param(r) && c_struct_seen(s.graph, s.graph->outputs.n, true, r))
             text_printf(out, "    %s_%s *const %s = c->%s;\n", g->model, c_struct_type(r), c_struct_param(r),
@@ -74,7 +76,7 @@ void codegen_module(Arena *a, const Options *o, int n, const Program *programs, 
         text_printf(out, "    {\"%s\", %s%s%s, burncc_call_%s},\n", programs[i].plan->graph->name,
             c_has_workspace(&programs[i]) ? "sizeof(" : "0",
             c_has_workspace(&programs[i]) ? programs[i].name_of_workspace : "",
-            c_has_workspace(&programs[i]) ? "_workspace)" : "", programs[i].name);
+            c_has_workspace(&programs[i]) ? c_has_banks(&g) ? "_space)" : "_workspace)" : "", programs[i].name);
     text_printf(out,
         "};\nextern const burncc_module burncc_training;\nconst burncc_module burncc_training = {sizeof(%s_params), "
         "sizeof(%s_state), burncc_fields, burncc_begin, %d, burncc_programs};\n",

@@ -33,6 +33,7 @@ void c_program(CFile *g, const Program *p) {
         text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
         if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts))
             text_printf(&g->data, "BURN_ALIGNED ");
+        text_printf(&g->data, "%s", c_weights_section(g, b));
         weights_print_array(&g->data, b, b->array);
         text_printf(&g->data, "\n");
     }

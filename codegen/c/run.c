@@ -277,7 +277,10 @@ static void print_checks(CFile *g, const Signature *s) {
     const Graph *gr = s->graph;
     Text t;
     text_init(&t, g->arena);
-    if (c_has_workspace(s->program)) text_printf(&t, "!ws");
+    if (c_has_workspace(s->program)) {
+        text_printf(&t, "!ws");
+        c_banks_check(g, s->program, &t);
+    }
     if (c_takes_weights(g, s->program)) text_printf(&t, "%s!weights", t.n ? " || " : "");
     for (int side = 0; side < 2 && !g->options->io_inside; side++)
         for (int i = 0; i < (side ? gr->outputs.n : gr->inputs.n); i++) {
@@ -355,8 +358,14 @@ void c_run(CFile *g, const Signature *s) {
     text_printf(&g->c, "\n{\n");
     print_checks(g, s);
     const Buffer *pool = p->plan->strings;
-    const char *pools = g->handover ? "burn_pool_at" : "work";
-    if (pool || r.uses[BASE_WORK])
+    const char *pools = g->handover ? "burn_pool_at" :
+        pool && c_has_banks(g)      ? arena_printf(g->arena, "work%d", pool->bank) :
+                                      "work";
+    if (pool) r.banks |= 1u << pool->bank;
+    for (int i = 0; c_has_banks(g) && i < g->options->banks.n; i++)
+        if (r.banks >> i & 1u)
+            text_printf(&g->c, "    unsigned char *const work%d = ws->%s->bytes;\n", i, c_bank_name(g, i));
+    if ((pool || r.uses[BASE_WORK]) && !c_has_banks(g))
         text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
             plan_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
     if (pool)

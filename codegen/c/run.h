@@ -7,7 +7,7 @@
 typedef enum Base { BASE_STATIC, BASE_WORK, BASE_CONSTANTS, BASE_INPUT, BASE_OUTPUT, BASE_COUNT } Base;
 // Where elements lie in a run: so many bytes, then strings, from what the base is.
 typedef struct Address {
-    Base base; int index;                               // which array of constants, input or output
+    Base base; int index;                               // which array of constants, input, output or bank
     const Value *value;                                 // that this is; NULL: scratch memory
     const char *type;                                   // of the elements; NULL: bytes
     int64_t offset, strings;
@@ -32,7 +32,8 @@ typedef struct RunText {
     Text tasks, fields, settings;
     bool ran;                                           // what is called has been before: its task is there
     VEC(const char *) framed;                           // those fields' names
-    bool uses[BASE_COUNT];                              // bases that some address is counted from
+    bool uses[BASE_COUNT];                              // bases that some address is counted from,
+    unsigned banks;                                     // and parts of the workspace, a bit each
     int loops;
     bool *known;                                        // symbols that are variables by now
 } RunText;

@@ -27,9 +27,10 @@ static bool clashes(const Graph *g, bool threads, const char *name, const char *
         if (!strcmp(name, shared[i])) return true;
     for (size_t i = 0; i < COUNT(strips); i++)
         if (!strcmp(name, strips[i])) return true;
-    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "work") || !strcmp(name, "strings")
+    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "strings")
         || !strncmp(name, "burn_", 5))
         return true;
+    if (!strncmp(name, "work", 4) && !name[4 + strspn(name + 4, "0123456789")]) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
     for (int i = 0; i < n; i++)
         if (!strcmp(name, before[i])) return true;
@@ -175,9 +176,10 @@ bool c_takes_weights(const CFile *g, const Program *p) {
     return g->external && has;
 }
 
-int64_t c_inside(const Program *p, const Value *v) {
+int64_t c_inside(const Program *p, const Value *v, int *bank) {
     int64_t at;
     const Buffer *owner = buffer_owner(plan_value(p->plan, v).buffer, &at);
+    *bank = owner->bank;
     return owner->offset + at;
 }
 
@@ -186,7 +188,9 @@ void c_signature_parameters(CFile *g, Text *out, const Signature *s, bool typed)
     Separator sep = { "" };
     if (c_has_workspace(p))
         text_printf(
-            out, "%s%s", next(&sep), typed ? arena_printf(g->arena, "%s_workspace *ws", p->name_of_workspace) : "ws");
+            out, "%s%s", next(&sep), 
+            typed ? arena_printf(g->arena, "%s%s_workspace *ws", c_has_banks(g) ? "const " : "", p->name_of_workspace) :
+                s->work ? s->work : "ws");
     if (c_takes_weights(g, p)) text_printf(out, "%s%sweights", next(&sep), typed ? "const void *" : "");
     for (int i = 0; i < s->sizes.n; i++)
         text_printf(out, "%s%s%s", next(&sep), typed ? "int64_t " : "",

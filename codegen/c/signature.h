@@ -13,6 +13,7 @@ typedef struct Signature {
     const Graph *graph;
     EndNames in, outs;
     Sizes sizes;                                        // that are parameters
+    const char *work;                                   // in calls: the workspace; NULL: ws
 } Signature;
 
 // What a generic descriptor takes as an array of tensors: which inputs, or outputs, and the table of their infos; NULL:
@@ -39,8 +40,25 @@ bool c_is_measured(const Graph *g, const Type *t);      // by the program, which
 const char *c_bytes(Arena *a, const Graph *g, const Type *t);           // expressions
 const char *c_scale(Arena *a, double scale);             // of a quantized end, as a C constant
 bool c_has_workspace(const Program *p);
-int64_t c_inside(const Program *p, const Value *v);      // --io-in-workspace: the byte that an end begins at
+// --io-in-workspace: the byte that an end begins at, and the bank of it
+int64_t c_inside(const Program *p, const Value *v, int *bank);
 bool c_takes_weights(const CFile *g, const Program *p);
+
+// banks.c, --region: is the workspace in parts? How many bytes has that in a bank, whose name is so; what the header
+// declares; checks of their addresses
+bool c_has_banks(const CFile *g);
+int64_t c_bank_bytes(const CFile *g, const Program *p, int bank);
+const char *c_bank_name(const CFile *g, int bank);
+const char *c_bank_macro(const CFile *g, const char *what, int bank);
+const char *c_banks_declare(CFile *g, const Program *p, const char *kept);
+void c_banks_check(CFile *g, const Program *p, Text *out);
+// The struct of a whole workspace, and of the state where there is one (the prefix of its type). Within a function
+// that has it as a block: `space`, and the expression for the run's workspace.
+void c_space_declare(CFile *g, const Program *p, Text *out, const char *state);
+const char *c_space_open(CFile *g, const Program *p, Text *out, const char *block);
+const char *c_weights_section(const CFile *g, const Buffer *b);        // a macro before the array, or ""
+const char *c_sections(CFile *g);                                       // those macros
+const char *c_in_section(CFile *g, const char *code);                   // its functions in a region's section
 
 // one file each
 void c_declare(CFile *g, const Signature *s);             // header.c

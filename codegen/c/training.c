@@ -150,6 +150,7 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     Signature s = c_signature(g, p);
     const bool rate = call == &calls[LEARNING_RATE], loss = strstr(call->parameters, "*loss");
     Tensors in = { 0 }, outs = { 0 };
+    if (c_has_banks(g) && c_has_workspace(p)) c_space_declare(g, p, out, NULL);
     text_printf(out, "static int %s_generic(%s)\n{\n", p->name, call->parameters);
     if (strstr(call->parameters, "*inputs")) in = tensors_of(g, s.graph, false);
     if (strstr(call->parameters, "*outputs")) outs = tensors_of(g, s.graph, true);
@@ -159,8 +160,10 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     if (rate) s.outs.name[0] = "rate";
     if (rate && g->threads) text_printf(out, "    const burn_threads *const threads = NULL;\n");
     if (rate && c_has_workspace(p))
-        text_printf(out, "    %s_workspace scratch, *const ws = &scratch;\n", p->name_of_workspace);
+        text_printf(out, "    %s_%s;\n", p->name_of_workspace,
+            c_has_banks(g) ? "space scratch" : "workspace scratch, *const ws = &scratch");
     print_unuseds(g, out, call, &s);
+    if (c_has_banks(g) && c_has_workspace(p)) s.work = c_space_open(g, p, out, rate ? "&scratch" : "ws");
     text_printf(out, "    const int code = %s(", p->name);
     c_signature_parameters(g, out, &s, false);
     text_printf(out, ");\n");
@@ -182,7 +185,8 @@ static void print_program(CFile *g, Text *out, const Call *call) {
     const Program *p = program_of(g, call->program);
     if (call != &calls[LEARNING_RATE])
         text_printf(out, "    %s,\n",
-            p && c_has_workspace(p) ? arena_printf(g->arena, "sizeof(%s_workspace)", p->name_of_workspace) : "0");
+            p && c_has_workspace(p) ? arena_printf(g->arena, "sizeof(%s_%s)", p->name_of_workspace,
+                c_has_banks(g) ? "space" : "workspace") : "0");
     text_printf(out, "    %s,\n", p ? arena_printf(g->arena, "%s_generic", p->name) : "NULL");
 }
 

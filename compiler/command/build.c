@@ -6,6 +6,7 @@
 // temporary folder (base/process.c). $CC and BURNCC_CFLAGS are split at spaces and run without a shell.
 #define _DEFAULT_SOURCE
 #include "command.h"
+#include "codegen/codegen.h"
 #include "config.h"
 
 #include "runtime/image.h"
@@ -86,6 +87,11 @@ static void words_files(Arena *a, Argv *argv, const char *to, const char *from) 
 int build_unlinked(Arena *a, const Options *o, const char *cc, const char *source, const Unlinked *to, bool silent) {
     Argv argv = words_begin(a, o, o->machine.cc, cc);
     VEC_PUSH(a, argv, "-fstack-usage");
+    for (int i = 0; i < o->banks.n; i++) {              // a section for each, or they would be one
+        const char *model = text_upper(a, o->name), *name = o->banks.at[i].name;
+        VEC_PUSH(a, argv, arena_printf(a, "-D%s_CODE_%s=", model, name));
+        VEC_PUSH(a, argv, arena_printf(a, "-D%s_WEIGHTS_%s=", model, name));
+    }
     VEC_PUSH(a, argv, "-c");
     words_files(a, &argv, to->object, source);
     return silent ? process_try(a, &argv) : process_run(a, &argv);

@@ -105,21 +105,43 @@ static int by_bytes(const void *x, const void *y) {
     return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : strcmp(a->name, b->name);
 }
 
+// Those of one kind, or (OBJECT_KINDS) of all.
+static void print_largest(Arena *a, const Footprint *f, ObjectKind kind) {
+    if (!f->object) return;
+    ObjectSection *largest = NEW_ARRAY(a, ObjectSection, f->object->n_sections);
+    int n = 0;
+    for (int i = 0; i < f->object->n_sections; i++) {
+        const ObjectSection *s = &f->object->sections[i];
+        if (s->wanted && (kind == OBJECT_KINDS || s->kind == kind)) largest[n++] = *s;
+    }
+    qsort(largest, (size_t)n, sizeof *largest, by_bytes);
+    for (int i = 0; i < n && i < SHOWN; i++)
+        diag_note(NULL, "%lld %s %s", (long long)largest[i].bytes, section_names[largest[i].kind],
+            largest[i].symbol ? largest[i].symbol : largest[i].name);
+}
+
 static bool flash_holds(Arena *a, const Options *o, const Footprint *f) {
     if (!o->flash || flash_of(f) <= o->flash) return true;
     diag_error_as(EXIT_LIMIT, NULL, "--flash: %s takes %lld bytes (%s %lld, %s %lld, %s %lld; %s), not %lld", o->name,
         (long long)flash_of(f), section_names[0], (long long)f->bytes[0], section_names[1], (long long)f->bytes[1],
         section_names[2], (long long)f->bytes[2], f->compiler ? f->compiler : "estimated", (long long)o->flash);
-    if (!f->object) return false;
-    ObjectSection *largest = NEW_ARRAY(a, ObjectSection, f->object->n_sections);
-    int n = 0;
-    for (int i = 0; i < f->object->n_sections; i++)
-        if (f->object->sections[i].wanted) largest[n++] = f->object->sections[i];
-    qsort(largest, (size_t)n, sizeof *largest, by_bytes);
-    for (int i = 0; i < n && i < SHOWN; i++)
-        diag_note(NULL, "%lld %s %s", (long long)largest[i].bytes, section_names[largest[i].kind],
-            largest[i].symbol ? largest[i].symbol : largest[i].name);
+    print_largest(a, f, OBJECT_KINDS);
     return false;
+}
+
+// Of code, which has one region, beside what the plan has put there.
+static bool code_holds(Arena *a, const Options *o, const Footprint *f, const Programs *p) {
+    for (int i = 0; i < o->banks.n; i++) {
+        const Bank *b = &o->banks.at[i];
+        const int64_t others = (b->holds & BANK_CODE) ? banks_used(p->n, p->at, i) : 0;
+        if (!(b->holds & BANK_CODE) || f->bytes[OBJECT_TEXT] + others <= b->bytes) continue;
+        diag_error_as(EXIT_LIMIT, NULL, "--region: %s has %lld bytes, not the %lld that code takes (%s)%s", b->name,
+            (long long)b->bytes, (long long)f->bytes[OBJECT_TEXT], f->compiler ? f->compiler : "estimated",
+            others ? arena_printf(a, " beside %lld of workspace and weights", (long long)others) : "");
+        print_largest(a, f, OBJECT_TEXT);
+        return false;
+    }
+    return true;
 }
 
 static bool stack_holds(Arena *a, const Options *o, const Footprint *f, const Programs *p) {
@@ -139,10 +161,17 @@ static bool stack_holds(Arena *a, const Options *o, const Footprint *f, const Pr
     return holds;
 }
 
+static bool has_code(const Options *o) {
+    for (int i = 0; i < o->banks.n; i++)
+        if (o->banks.at[i].holds & BANK_CODE) return true;
+    return false;
+}
+
 bool footprint_check(Arena *a, const Options *o, const Programs *p, bool report, Text *out) {
-    if (!board_bare(&o->machine) || !(report || o->flash || o->stack)) return true;
+    if (!board_bare(&o->machine) || !(report || o->flash || o->stack || has_code(o))) return true;
     const Footprint f = take(a, o, p);
-    const bool flash = flash_holds(a, o, &f), stack = stack_holds(a, o, &f, p);
+    const bool flash = flash_holds(a, o, &f), stack = stack_holds(a, o, &f, p),
+               code = code_holds(a, o, &f, p);
     if (report) print_footprint(a, o, &f, p, out);
-    return flash && stack;
+    return flash && stack && code;
 }

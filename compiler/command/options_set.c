@@ -117,6 +117,33 @@ bool set_ram(Arena *a, CommandOptions *o, const char *text) {
     return set_bytes(&o->compile.ram, "--ram", text);
 }
 
+// NAME:SIZE[=WHAT+WHAT]
+bool set_region(Arena *a, CommandOptions *o, const char *text) {
+    static const char *const kinds[] = { "work", "weights", "code" };
+    const char *colon = strchr(text, ':'), *equals = strchr(text, '=');
+    Bank b = { .holds = equals ? 0 : BANK_WORK };
+    bool ok = colon && (!equals || colon < equals);
+    if (ok) b.name = arena_strndup(a, text, (size_t)(colon - text));
+    for (const char *at = equals; ok && at; at = strchr(at, '+')) {
+        const size_t n = strcspn(++at, "+");
+        unsigned one = 0;
+        for (size_t i = 0; i < COUNT(kinds); i++)
+            if (strlen(kinds[i]) == n && !memcmp(at, kinds[i], n)) one = 1u << i;
+        b.holds |= one;
+        ok = one != 0;
+    }
+    if (!ok || !name_is_plain(b.name))
+        return usage_error("--region wants a name, a size and perhaps what lies there, such as dtcm:128K, "
+            "itcm:64K=code or qspi:8M=work+weights, not '%s'", text);
+    for (int i = 0; i < o->compile.banks.n; i++)
+        if (!strcmp(o->compile.banks.at[i].name, b.name)) return usage_error("--region %s is given twice", b.name);
+    if (o->compile.banks.n == MOST_BANKS) return usage_error("--region: there may be %d", MOST_BANKS);
+    const char *size = arena_strndup(a, colon + 1, equals ? (size_t)(equals - colon - 1) : strlen(colon + 1));
+    if (!set_bytes(&b.bytes, "--region", size)) return false;
+    VEC_PUSH(a, o->compile.banks, b);
+    return true;
+}
+
 bool set_flash(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     return set_bytes(&o->compile.flash, "--flash", text);

@@ -278,6 +278,11 @@ const Option options[] = {
         "the workspace that a run may take; 64K. Kernels go row by row where that helps; if it takes more nothing is "
         "written",
         SET(set_ram) },
+    { "region", 0, "NAME:SIZE", COMPILE | BUILDS | INSPECT, "Code",
+        "a memory of a microcontroller, the fastest first; repeatable. The workspace is shared out to them, what is "
+        "used most in the first. NAME:SIZE=code, =weights, =work (without it), or several joined by +, says what else "
+        "lies there. If they are too small nothing is written",
+        SET(set_region) },
     { "io-in-workspace", 0, NULL, COMPILE | BUILDS | INSPECT, "Code",
         "inputs and outputs lie in the workspace, whose macros in the header say where; their room is used again",
         FIELD(FLAG, compile.io_inside) },

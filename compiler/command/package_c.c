@@ -27,7 +27,9 @@ static const char *arrays(Package *p) {
     const Graph *g = p->graph;
     Text t;
     text_init(&t, p->arena);
-    text_printf(&t, "static %s_workspace workspace;   // all the memory of a run\n", p->name);
+    if (banks_bytes(p->options))
+        text_printf(&t, "%s_WORKSPACE(workspace);   // all the memory of a run\n", text_upper(p->arena, p->name));
+    else text_printf(&t, "static %s_workspace workspace;   // all the memory of a run\n", p->name);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < (side ? g->outputs.n : g->inputs.n); i++) {
             const Type *type = &end_of(p, side, i)->type;

@@ -9,18 +9,22 @@
 
 enum { SHOWN = 6 };                                     // buffers, constants
 
-static bool ram_holds(const Plan *p) {
-    const int64_t ram = p->options->ram, takes = p->work_bytes + plan_slack(p);
-    if (!ram || takes <= ram) return true;
+void plan_note_kept(const Plan *p, int shown) {
     Text kept;
     text_init(&kept, p->arena);
-    plan_kept(p, &kept, SHOWN);
-    diag_error_as(EXIT_LIMIT, NULL, "--ram: %s needs a workspace of %lld bytes, not %lld", p->graph->name,
-        (long long)takes, (long long)ram);
+    plan_kept(p, &kept, shown);
     for (const char *line = kept.at; *line; line += strcspn(line, "\n") + 1) {
         line += strspn(line, " ");
         diag_note(NULL, "%.*s", (int)strcspn(line, "\n"), line);
     }
+}
+
+static bool ram_holds(const Plan *p) {
+    const int64_t ram = p->options->ram, takes = p->work_bytes + plan_slack(p);
+    if (!ram || takes <= ram) return true;
+    diag_error_as(EXIT_LIMIT, NULL, "--ram: %s needs a workspace of %lld bytes, not %lld", p->graph->name,
+        (long long)takes, (long long)ram);
+    plan_note_kept(p, SHOWN);
     return false;
 }
 
@@ -54,6 +58,6 @@ static bool flash_holds(const Plan *p) {
 }
 
 bool budget_holds(const Plan *p) {
-    const bool ram = ram_holds(p), flash = flash_holds(p);
-    return ram && flash;
+    const bool ram = ram_holds(p), banks = banks_hold(p), flash = flash_holds(p);
+    return ram && banks && flash;
 }

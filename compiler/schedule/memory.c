@@ -269,9 +269,12 @@ static void place_work(Plan *p) {
             "the values between the operators could take %.3g bytes; bound the sizes with --dim NAME=LO..HI", all);
         return;
     }
-    Arena *scratch = arena_new();
-    p->work_bytes = place_buffers(scratch, n, stored, &p->live_bytes);
-    arena_free(scratch);
+    if (banks_bytes(p->options) && !p->parent) banks_place(p, n, stored);
+    else {
+        Arena *scratch = arena_new();
+        p->work_bytes = place_buffers(scratch, n, stored, &p->live_bytes);
+        arena_free(scratch);
+    }
     if (p->work_bytes > MAX_STATIC_WORK && !graph_root(p->graph)->symbols.n)
         diag_error_as(EXIT_LIMIT, NULL, "the values between the operators take %lld GiB, a program's may take %lld",
             (long long)(p->work_bytes >> 30), (long long)(MAX_STATIC_WORK >> 30));

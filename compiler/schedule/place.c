@@ -195,6 +195,7 @@ static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
         for (int i = 0; i < s->n; i++)
             for (int j = 0; j < s->items[i].of->over_dying.n; j++) {
                 const Over *o = &s->items[i].of->over_dying.at[j];
+                if (o->dying->bank != s->items[i].of->bank) continue;
                 int64_t out = s->items[i].bytes, in = round_up(o->dying->bytes), d = round_up(o->distance),
                         both = in + (d > 0 ? d : 0);
                 if (buffer_alive(s->items[i].of, at) && buffer_alive(o->dying, at))
@@ -205,7 +206,7 @@ static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
     return most;
 }
 
-int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
+static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bool improves) {
     Placing s = { .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
         .order = NEW_ARRAY(a, int, n + 1),
@@ -235,7 +236,16 @@ int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
         int64_t end = put_all(&s, INT64_MAX);
         if (end < best.end) keep(&s, &best, end);
     }
-    improve(&s, &best, *bound);
+    if (improves) improve(&s, &best, *bound);
     for (int i = 0; i < n; i++) buffers[i]->offset = best.offsets[i];
     return n ? best.end : 0;
+}
+
+int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
+    return place(a, n, buffers, bound, true);
+}
+
+int64_t place_roughly(Arena *a, int n, Buffer *const *buffers) {
+    int64_t bound;
+    return place(a, n, buffers, &bound, false);
 }

@@ -70,6 +70,18 @@ static bool check_inside(const Graph *g, const Options *o) {
     return !o->io_inside || !why;
 }
 
+// --region is for code that knows where it runs, and one thread.
+static bool check_banks(const Options *o) {
+    const bool fits = o->machine.backend->descriptor == DESCRIPTOR_MODEL && !o->machine.vectors && o->threads < 2;
+    int codes = 0;
+    for (int i = 0; i < o->banks.n; i++) codes += (o->banks.at[i].holds & BANK_CODE) != 0;
+    if (codes > 1) diag_error_as(EXIT_USAGE, NULL, "--region: code lies in one region, not in %d", codes);
+    if (o->banks.n && !fits)
+        diag_error_as(EXIT_USAGE, NULL, "--region is for --target portable and those of microcontrollers, without "
+            "--threads");
+    return !o->banks.n || (fits && codes < 2);
+}
+
 bool graph_trains(const Graph *g) {
     bool loss = false, writes = false;
     for (int i = 0; i < g->outputs.n; i++) {
@@ -123,7 +135,7 @@ Plan *plan_make(Graph *g, const Options *o) {
     if (!check_types(g, o)) return NULL;
     own_outputs(g);
     mark_states(g);
-    if (!check_inside(g, o)) return NULL;
+    if (!check_inside(g, o) || !check_banks(o)) return NULL;
     if (!o->machine.backend->plan(p)) return NULL;
     name_kernels(p, "k", &p->numbered);
     return budget_holds(p) ? p : NULL;
@@ -150,7 +162,7 @@ static void print_parts(const Plan *p, const Kernel *k, Text *out) {
     const bool first = k == s->member[0];
     if (!first) text_printf(out, ", in strips");
     else text_printf(out, ", with the next %d in %d strips", s->n - 1, s->part[s->parts] - s->parts);
-    if (first && p->options->ram) text_printf(out, " that move %lld bytes", (long long)s->moved);
+    if (first && (p->options->ram || p->bank_bytes)) text_printf(out, " that move %lld bytes", (long long)s->moved);
     if (s->parts > 1) text_printf(out, " in %d parts", s->parts);
 }
 
@@ -160,7 +172,8 @@ static void print_place(const Plan *p, const Value *v, Text *out) {
     Buffer *b = plan_value(p, v).buffer;
     const Buffer *owner = b ? buffer_owner(b, &at) : NULL;
     if (owner && owner->place == PLACE_WORK)
-        text_printf(out, "   ; %lld bytes at %lld", (long long)b->bytes, (long long)(owner->offset + at));
+        text_printf(out, "   ; %lld bytes at %lld%s%s", (long long)b->bytes, (long long)(owner->offset + at),
+            p->options->banks.n ? " of " : "", p->options->banks.n ? p->options->banks.at[owner->bank].name : "");
 }
 
 // A call's kernel has no stores: its node says what it makes.
@@ -278,5 +291,6 @@ void plan_report(const Plan *p, Text *out) {
         text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
     text_printf(out, "\n");
+    banks_report(p, out);
     if (p->options->train_memory && graph_trains(p->graph)) plan_kept(p, out, 20);
 }

@@ -61,6 +61,14 @@ Kernel *kernel_scatter(const Plan *p, Node *n);              // adds to, or repl
 // budget.c: does the plan keep to --ram and --flash? false with diagnostics
 bool budget_holds(const Plan *p);
 
+// banks.c, --region: place_buffers for several memories; does the plan keep to them? false with diagnostics; what lies
+// where, for --report
+void banks_place(Plan *p, int n, Buffer *const *buffers);
+bool banks_hold(const Plan *p);
+void banks_report(const Plan *p, Text *out);
+// budget.c: what is in memory at the worst moment, as notes
+void plan_note_kept(const Plan *p, int shown);
+
 // plan.c
 bool graph_trains(const Graph *g);                       // is it a program that goes forward and back?
 // what is planned for values
@@ -148,6 +156,7 @@ void memory_ends(Plan *p);
 bool memory_plan(Plan *p);
 // may a loop kernel store its result over v, which it reads for the last time?
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);
-// place.c: bytes in all; *bound: most bytes alive at once
+// place.c: bytes in all; *bound: most bytes alive at once. Roughly: at once, a few percent above what the other finds
 int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);
+int64_t place_roughly(Arena *scratch, int n, Buffer *const *buffers);
 #endif

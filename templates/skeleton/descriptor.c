@@ -2,8 +2,8 @@
 /* The generic descriptor: a run over arrays of tensors, and the struct that has it with names and shapes.
  *
  *   MODEL RUN SPACE    prefix of the model's names; the run function; prefix of the workspace's type
- *   FILE HAS_STATE     prefix of the state's type and of the weights' check; it has a state, for which the workspace
- *                      has room
+ *   FILE HAS_SPACE     prefix of the weights' check; the block that it is given as a workspace is RUN_space: it has a
+ *                      state, too, or several parts.  SPACE_TYPE WORK: that struct; the workspace in it
  *   INFOS              tables of the inputs, outputs, sizes, metadata and steps, whose names INPUTS, OUTPUTS, METADATA
  *                      and STEPS are, or null pointers
  *   HAS_BOUNDS BOUNDS  sizes are only known when it runs: what checks the inputs' shapes and tells the outputs'
@@ -16,11 +16,12 @@
 #include "../../runtime/burn.h"
 typedef union SPACE_workspace { double align; } SPACE_workspace;
 int lenet_run(SPACE_workspace *ws);
-typedef struct FILE_state { float h; } FILE_state;
 // holes
 #define MODEL lenet
 #define FILE lenet
-#define HAS_STATE 0
+#define HAS_SPACE 0
+#define SPACE_TYPE
+#define WORK &space->workspace
 #define RUN lenet_run
 #define SPACE lenet
 #define INFOS
@@ -41,11 +42,8 @@ typedef struct FILE_state { float h; } FILE_state;
 #define N_THREADS 0
 // end holes
 INFOS
-#if HAS_STATE
-typedef struct RUN_space {
-    SPACE_workspace workspace;
-    FILE_state state;
-} RUN_space;
+#if HAS_SPACE
+SPACE_TYPE
 #endif
 #if HAS_BOUNDS
 static int RUN_shapes(const burn_tensor *inputs, const burn_tensor *outputs)
@@ -67,8 +65,8 @@ static int RUN_generic(const struct burn_threads *threads, void *workspace, cons
 #endif
 CHECKS
 ROOM
-#if HAS_STATE
-    const int code = RUN(&space->workspace ARGUMENTS);
+#if HAS_SPACE
+    const int code = RUN(WORK ARGUMENTS);
 #else
     const int code = RUN((SPACE_workspace *)workspace ARGUMENTS);
 #endif
@@ -78,7 +76,7 @@ RESULTS
 
 const burn_model MODEL_model = {
     1, "MODEL", N_INPUTS, N_OUTPUTS, INPUTS, OUTPUTS,
-#if HAS_STATE
+#if HAS_SPACE
     sizeof(RUN_space),
 #else
     sizeof(SPACE_workspace),

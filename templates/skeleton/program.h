@@ -3,6 +3,7 @@
  *
  *   MODEL SPACE  prefix of the model's names, and of the workspace's type
  *   N_BYTES      of the workspace; 0: it has none.  KEPT: what of it means something after a run
+ *   BANKS        the workspace, where it has a part in each of several memories
  *   STEPS        macros: what the integers of quantized inputs and outputs stand for
  *   DOC ENDS     what the run does; a line for each input, output and size
  *   HAS_WEIGHTS  it takes a pointer to the weights' file
@@ -16,6 +17,7 @@
 #define SPACE lenet
 #define N_BYTES 64
 #define KEPT
+#define BANKS
 #define STEPS
 #define DOC One inference.
 #define ENDS
@@ -33,6 +35,7 @@ typedef union SPACE_workspace {
 } SPACE_workspace;
 
 #endif
+BANKS
 STEPS
 /* DOC
 ENDS

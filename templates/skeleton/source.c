@@ -7,6 +7,7 @@
  *   HAS_BARE     it is for processors that may have no C library
  *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
  *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
+ *   SECTIONS     macros for where constants and code lie (--region)
  */
 // holes
 #define HEADER <stddef.h>
@@ -18,6 +19,7 @@
 #define HAS_APART 1
 #define HAS_LANES 1
 #define HAS_ALIGNED 1
+#define SECTIONS
 // end holes
 #if HAS_FILES
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(_POSIX_C_SOURCE)
@@ -25,6 +27,7 @@
 #endif
 #endif
 #include HEADER
+SECTIONS
 
 #if HAS_BARE
 #if !defined(BURN_FREESTANDING)

@@ -111,6 +111,60 @@ def inside(args, model):
     return check
 
 
+def regions(args, model, banks, more=()):
+    """--region: the same bits, each part of the workspace in memory of exactly its size and no larger than its
+    region."""
+    def check(folder):
+        options = ["--target", "cortex-m4", *more]
+        want, whole = results(args, folder, model, options)
+        header = (folder / "m.h").read_text()
+        names = re.search(r"int m_run\(m_workspace \*ws, const float (\w+)\[[\d*]+\], float (\w+)\[", header)
+        sizes = {"inputs": ends(header, names[1]), "outputs": ends(header, names[2])}
+        given = {name: size * whole // 100 for name, size in banks.items()}
+        made = compiled(args, folder, model,
+                        options + [f"--region={name}:{size}" for name, size in given.items()] + ["--report"])
+        if made.returncode:
+            return False, made.stderr
+        header = (folder / "m.h").read_text()
+        parts = {n: int(b) for b, n in re.findall(r"bytes\[(\d+)\];\n} m_workspace_(\w+);", header)}
+        body = "".join(f"    parts.{name} = malloc(sizeof *parts.{name});\n" for name in parts)
+        frees = "".join(f"    free(parts.{name});\n" for name in parts)
+        main = (MAIN % sizes).replace("    m_workspace *work = malloc(sizeof *work);\n",
+                                      f"    m_workspace parts, *const work = &parts;\n{body}")
+        main = main.replace("    free(work);\n", frees)
+        if main.count("parts.") != 3 * len(parts):
+            return False, "the program is another"
+        (folder / "main.c").write_text(main)
+        flags = "-std=c99 -O1 -ffp-contract=off -Wall -Wextra -Werror -fsanitize=address,undefined"
+        subprocess.run([args.cc, *flags.split(), "-fno-sanitize-recover=all", "-I", folder, folder / "main.c",
+                        folder / "m.c", "-lm", "-o", folder / "m"], check=True, capture_output=True, text=True)
+        got = subprocess.run([folder / "m"], check=True, capture_output=True).stdout
+        said = {n: int(b) for n, b in re.findall(r"region (\w+) \d+ bytes: workspace (\d+),", made.stdout)}
+        fits = all(parts[name] <= given[name] for name in parts) and said == {**dict.fromkeys(given, 0), **parts}
+        return got == want and fits and len(parts) > 1, f"{parts} of {whole}"
+    return check
+
+
+def regions_refused(args):
+    """What is too small is named; what makes no sense is told."""
+    def check(folder):
+        cases = [
+            (["--region", "a:8K", "--region", "b:8K"], 3, r"--region: b has 8192 bytes, not the \d+ .*of k0_conv1"),
+            (["--region", "a:64K", "--region", "w:8K=weights"], 3, r"no region has room for 31372 bytes .* of k4_fc"),
+            (["--region", "a:64K", "--region", "a:64K"], 2, "--region a is given twice"),
+            (["--region", "a:64K", "--region", "b:1K=code", "--region", "c:1K=code"], 2, "code lies in one region"),
+            (["--region", "a"], 2, "--region wants a name"),
+            (["--region", "a:64K=stack"], 2, "--region wants a name"),
+            (["--region", "a:64K", "--target", "generic"], 2, "--region is for --target portable"),
+        ]
+        for options, code, text in cases:
+            made = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", *options])
+            if made.returncode != code or not re.search(text, made.stderr, re.S) or (folder / "m.c").exists():
+                return False, f"{options}: {made.returncode} {made.stderr}"
+        return True, f"{len(cases)} cases"
+    return check
+
+
 def few_terms(args):
     """Sums of a few terms are loops where code is to be small, and come to the same bits."""
     def check(folder):
@@ -216,6 +270,10 @@ def main():
     args = p.parse_args()
     checks = [(name, same_bits(args, model)) for name, model in MODELS.items()]
     checks += [(f"{name}, ends in the workspace", inside(args, model)) for name, model in MODELS.items()]
+    checks.append(("regions", regions(args, MODELS["digits"], {"fast": 40, "slow": 90})))
+    checks.append(("three regions", regions(args, MODELS["shapes"], {"a": 30, "b": 40, "c": 70})))
+    checks.append(("regions and strips", regions(args, MOBILENET, {"a": 20, "b": 35})))
+    checks.append(("regions that are too small", regions_refused(args)))
     checks.append(("sums of a few terms", few_terms(args)))
     checks.append(("ends in the workspace of other targets", no_places(args)))
     checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))

@@ -12,5 +12,6 @@ bool cpu_plan(Plan *p) {
     parts_plan(p);
     const int64_t budget = p->options->train_memory;
     if (budget && graph_trains(p->graph) && !p->parent) return checkpoint_plan(p, budget);
-    return p->options->ram && !p->parent ? strips_within(p, p->options->ram) : memory_plan(p);
+    const int64_t ram = p->options->ram, banks = banks_bytes(p->options), least = ram && ram < banks ? ram : banks;
+    return (ram || banks) && !p->parent ? strips_within(p, banks ? least : ram) : memory_plan(p);
 }

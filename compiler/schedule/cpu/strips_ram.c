@@ -188,12 +188,17 @@ static void undo(Plan *p, const Budget *b) {
     for (int i = 0; i < b->n; i++) ((Buffer *)(uintptr_t)b->alive[i].of)->bytes = b->alive[i].bytes;
 }
 
+// More than what there is where the regions (--region) are too small, however the workspace is shared out to them.
+static int64_t wanted(const Plan *p, int64_t ram) {
+    return p->bank_excess && p->work_bytes < ram + p->bank_excess ? ram + p->bank_excess : p->work_bytes;
+}
+
 // Holes between buffers make a plan larger than what is alive: less is aimed at then.
 bool strips_within(Plan *p, int64_t ram) {
     enum { TRIES = 6 };
     if (!memory_plan(p)) return false;
     ram -= plan_slack(p);
-    if (p->work_bytes <= ram || p->options->no_fuse) return true;
+    if (wanted(p, ram) <= ram || p->options->no_fuse) return true;
     Arena *a = arena_new();
     int64_t aim = ram, least = INT64_MAX, aim_of_least = ram;
     bool fits = false, ok = true;
@@ -203,12 +208,12 @@ bool strips_within(Plan *p, int64_t ram) {
         b->ram = i == TRIES ? aim_of_least : aim;
         choose(b);
         ok = memory_plan(p);
-        fits = p->work_bytes <= ram || i == TRIES;
-        if (p->work_bytes < least) {
-            least = p->work_bytes;
+        fits = wanted(p, ram) <= ram || i == TRIES;
+        if (wanted(p, ram) < least) {
+            least = wanted(p, ram);
             aim_of_least = b->ram;
         }
-        aim -= (p->work_bytes - ram) / 2 + 64;
+        aim -= (wanted(p, ram) - ram) / 2 + 64;
         if (!fits) undo(p, b);
     }
     arena_free(a);
