@@ -93,7 +93,8 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
 }
 
 static const struct { const char *name, *type; } wide[] = {
-    [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }, [WIDE_U16X8] = { "u16x8", "uvec4" }
+    [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }, [WIDE_U16X8] = { "u16x8", "uvec4" },
+    [WIDE_U8X4] = { "u8x4", "uint" }
 };
 
 const char *glsl_wide(Printing *p, Value *v, Wide w) {

@@ -5,7 +5,7 @@
 #include "vulkan.h"
 
 // views of several elements at a time
-typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_COUNT } Wide;
+typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_COUNT } Wide;
 
 typedef struct More { const char *name; uint32_t value; } More;
 typedef struct Printing {
@@ -21,6 +21,7 @@ typedef struct Printing {
     More more[2]; int n_more;                           // and before them others, by name
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
+    const Value *four[MAX_FOURS]; int n_four;           // of which a function has four elements
 } Printing;
 
 // the push constant that says at which element of its view v begins

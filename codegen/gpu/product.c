@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A product found in a loop nest as a compute shader: its template (templates/glsl/product.comp) with the holes that
-// the schedule has chosen, its factors as functions of their coordinates, and the rest of the kernel as the function
-// that each element of the result goes through.
+// A product found in a loop nest as a compute shader: its template (templates/glsl/product.comp, or rows.comp where it
+// has few rows) with the holes that the schedule has chosen, its factors as functions of their coordinates, and the
+// rest of the kernel as the function that each element of the result goes through.
 #include "glsl.h"
 
 #include "schedule/cpu/templates.h"
 
 #include <string.h>
 
-enum { VECTOR = 16 };                                   // bytes of four floats
+enum { VECTOR = 16 };                                   // bytes of four sums
 
 static const char coordinate_names[COORDS] = { 'b', 'm', 'n', 'k' };
 
@@ -70,10 +70,35 @@ static void name_own(void *ctx, Text *out, const Store *s, const char *index, co
     text_printf(out, "const int i%s = %s;", index, value);
 }
 
-// four elements from this one on, of a buffer whose views have an element of four floats
+// ---------------------------------------------------------------- four elements at a time
+static Wide wide_of(DType d) { return d == DT_F32 ? WIDE_F32X4 : dtype_size(d) == 2 ? WIDE_U16X4 : WIDE_U8X4; }
+
+static bool storage_is_signed(DType d) { return d == DT_I8 || d == DT_I4 || d == DT_I2; }
+
+static const char *wide_type(DType d) { return d == DT_F32 ? "vec4" : dtype_size(d) == 2 ? "uvec2" : "uint"; }
+
+// four elements from this one on, as they lie in memory
 static const char *load_four(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, WIDE_F32X4), glsl_origin(p, v), index);
+    const Wide wide = wide_of(layout_element(p->layout, v));
+    return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, wide), glsl_origin(p, v), index);
+}
+
+// element `lane` of what load_four() gave
+static const char *load_lane(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    const DType d = layout_element(p->layout, v);
+    int i = 0;
+    while (i < p->n_four && p->four[i] != v) i++;
+    if (i == p->n_four) {
+        const char *view, *at = glsl_locate(p, v, index, false, &view);
+        return glsl_load_text(p->arena, d, arena_printf(p->arena, "%s[%s]", view, at));
+    }
+    const char *element = d == DT_F32 ? arena_printf(p->arena, "w%d[lane]", i) :
+        dtype_size(d) == 2 ? arena_printf(p->arena, "(w%d[lane / 2] >> (lane %% 2 * 16) & 65535u)", i) :
+        storage_is_signed(d) ? arena_printf(p->arena, "bitfieldExtract(int(w%d), lane * 8, 8)", i) :
+                             arena_printf(p->arena, "(w%d >> (lane * 8) & 255u)", i);
+    return glsl_load_text(p->arena, d, element);
 }
 
 static bool is_digit(const Kernel *k, int which, int axis) {
@@ -90,11 +115,13 @@ static void print_own(Printing *p, Text *out, int which, uint64_t used) {
     const char name = which ? 'B' : 'A', row = which ? 'n' : 'm';
     const int first = 2 * k->axes.n;
     uint64_t digits = used;
+    const bool any = used & ((UINT64_C(1) << (first + of->n_own)) - 1);
     Dialect d = glsl_dialect(p);
     d.store = keep_own;
     text_printf(out, "struct %c_own {\n", name);
     for (int i = 0; i < first + of->n_own; i++)
         if (used >> i & 1) text_printf(out, "    int i%d;\n", i);
+    if (!any) text_printf(out, "    int none;\n");   // a struct has members
     text_printf(out, "};\n\n%c_own %c_own_at(const int b, const int %c) {\n    %c_own own;\n", name, name, row, name);
     for (int i = 0; i < of->n_own; i++)
         if (used >> (first + i) & 1) digits |= of->own[i]->axes_used;
@@ -104,7 +131,7 @@ static void print_own(Printing *p, Text *out, int which, uint64_t used) {
         if (used >> i & 1) text_printf(out, "    own.i%d = i%d;\n", i, i);
     for (int i = 0; i < of->n_own; i++)
         if (used >> (first + i) & 1) print_body(p, out, &d, of->own[i], expr_index(k->exprs, first + i));
-    text_printf(out, "    return own;\n}\n\n");
+    text_printf(out, "%s    return own;\n}\n\n", any ? "" : "    own.none = 0;\n");
 }
 
 // float A_at(own, k), of a factor
@@ -126,26 +153,81 @@ static void print_element(Printing *p, Text *out, int which) {
     text_printf(out, "}\n\n");
 }
 
-// vec4 A4_at(b, m, k): four of them
-static void print_four(Printing *p, Text *out, int which) {
+static Expr *load_of(Expr *e, const Value *v) {
+    Expr *found = !e || (e->op == E_Load && e->value == v) ? e : NULL;
+    for (int i = 0; e && i < 3 && !found; i++) found = load_of(e->a[i], v);
+    return found;
+}
+
+// What e needs of b, of m or n, and of k, from these.
+static void print_place(Printing *p, Text *out, const Expr *e) {
     const Kernel *k = p->kernel;
     const Product *of = &k->product;
-    Expr *e = of->factor[which];
     const int first = 2 * k->axes.n;
     uint64_t used = e->axes_used;
     Dialect d = glsl_dialect(p);
-    for (int i = 0; i < of->n_own; i++)
-        if (used >> (first + i) & 1) used |= of->own[i]->axes_used;
-    text_printf(out, which ? "vec4 B4_at(const int b, const int k, const int n) {\n" :
-                             "vec4 A4_at(const int b, const int m, const int k) {\n");
-    for (int i = 0; i < COORDS; i++) print_digits(out, k, i, used);
     d.store = name_own;
     for (int i = 0; i < of->n_own; i++)
-        if (used >> (first + i) & 1) print_body(p, out, &d, of->own[i], expr_index(k->exprs, first + i));
+        if (e->axes_used >> (first + i) & 1) used |= of->own[i]->axes_used;
+    for (int i = 0; i < COORDS; i++) print_digits(out, k, i, used);
+    for (int i = 0; i < of->n_own; i++)
+        if (e->axes_used >> (first + i) & 1) print_body(p, out, &d, of->own[i], expr_index(k->exprs, first + i));
+}
+
+// Do four elements at a time begin at whole vectors?
+static bool whole_vectors(const Printing *p, const Value *v) {
+    Value *of = (Value *)(uintptr_t)v;
+    return layout_region(p->layout, of).at % (4 * (int64_t)dtype_size(layout_element(p->layout, of))) == 0;
+}
+
+// Which of a factor's values are read four at a time where they lie; their number.
+static int take_fours(Printing *p, int which) {
+    const Product *of = &p->kernel->product;
+    p->n_four = 0;
+    for (int i = 0; i < of->fours[which].n; i++)
+        if (whole_vectors(p, of->fours[which].value[i])) p->four[p->n_four++] = of->fours[which].value[i];
+    return p->n_four;
+}
+
+// vec4 A4_at(b, m, k), B4_at(b, k, n): four of them, along the terms (wide 1) or along its own (2). The fours of each
+// value that has them are read first, and then each element is made of its lanes.
+static void print_four(Printing *p, Text *out, int which, int64_t wide) {
+    const char name = which ? 'B' : 'A';
+    const char *const places =
+        which ? "const int b, const int k, const int n" : "const int b, const int m, const int k";
+    Expr *e = p->kernel->product.factor[which];
+    Dialect d = glsl_dialect(p);
     d.store = give_back;
     d.load = load_four;
-    print_body(p, out, &d, e, expr_index(k->exprs, 0));
-    text_printf(out, "}\n\n");
+    for (int i = 0; i < p->n_four; i++) {
+        Expr *load = load_of(e, p->four[i]);
+        text_printf(out, "%s %c_four%d(%s) {\n", wide_type(layout_element(p->layout, load->value)), name, i, places);
+        print_place(p, out, load);
+        print_body(p, out, &d, load, expr_index(p->kernel->exprs, 0));
+        text_printf(out, "}\n\n");
+    }
+    d.load = load_lane;
+    text_printf(out, "float %c_lane(%s, const int lane", name, places);
+    for (int i = 0; i < p->n_four; i++)
+        text_printf(out, ", const %s w%d", wide_type(layout_element(p->layout, (Value *)(uintptr_t)p->four[i])), i);
+    text_printf(out, ") {\n");
+    print_place(p, out, e);
+    print_body(p, out, &d, e, expr_index(p->kernel->exprs, 0));
+    text_printf(out, "}\n\nvec4 %c4_at(%s) {\n", name, places);
+    for (int i = 0; i < p->n_four; i++)
+        text_printf(out, "    const %s w%d = %c_four%d(%s);\n",
+            wide_type(layout_element(p->layout, (Value *)(uintptr_t)p->four[i])), i, name, i,
+            which ? "b, k, n" : "b, m, k");
+    text_printf(out, "    return vec4(");
+    for (int j = 0; j < 4; j++) {
+        const char *of = wide == 1 ? which ? "b, k + %d, n, %d" : "b, m, k + %d, %d" :
+                         which ? "b, k, n + %d, %d" : "b, m + %d, k, %d";
+        text_printf(out, j ? ", %c_lane(" : "%c_lane(", name);
+        text_printf(out, of, j, j);
+        for (int i = 0; i < p->n_four; i++) text_printf(out, ", w%d", i);
+        text_printf(out, ")");
+    }
+    text_printf(out, ");\n}\n\n");
 }
 
 // void finish(acc, b, m, n): what becomes of the sum at that batch, row and column, and where it is stored
@@ -156,12 +238,6 @@ static void print_finish(Printing *p, Text *out) {
     for (int i = 0; i < COORDS; i++) print_digits(out, p->kernel, i, s->expr->axes_used | s->index->axes_used);
     print_body(p, out, &d, s->expr, s->index);
     text_printf(out, "}\n\n");
-}
-
-// Do the values that a factor loads begin at whole vectors?
-static bool whole_vectors(const Printing *p, const Expr *e) {
-    return e->op == E_Load && layout_element(p->layout, e->value) == DT_F32
-        && layout_region(p->layout, e->value).at % VECTOR == 0;
 }
 
 // Where the sums of a block's shares meet: push constants, like the places of values.
@@ -191,17 +267,25 @@ bool glsl_product(Printing *p, Shader *out) {
     for (int i = 0; i < k->holes.n; i++)
         holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
     for (int i = 0; i < 2; i++) {
-        const bool four = template_hole_value(k, wide[i]) && whole_vectors(p, k->product.factor[i]);
+        const int64_t along = template_hole_value(k, wide[i]);
+        // the right factor of few rows is read so anyway, lane by lane where no value has fours
+        const bool four = along && (take_fours(p, i) || (k->product.few && i));
         for (int j = 0; j < n && !four; j++)
             if (!strcmp(holes[j].name, wide[i])) holes[j].text = "0";
-        if (four) print_four(p, &body, i);
+        if (four) print_four(p, &body, i, along);
         else print_element(p, &body, i);
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];
     print_finish(p, &body);
-    template_fill(p->arena, &body, "glsl/product.comp", n, holes);
+    template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", share_memory(p), body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
+    if (k->product.few) {
+        out->groups[0] = (uint32_t)ceil_div(k->product.of[COORD_N].size, 4 * template_hole_value(k, "ACROSS"));
+        out->groups[1] = (uint32_t)k->product.shares;
+        out->groups[2] = (uint32_t)k->product.of[COORD_B].size;
+        return true;
+    }
     glsl_blocks(k, out);
     out->groups[2] = (uint32_t)(k->product.of[COORD_B].size * k->product.shares);
     return true;

@@ -30,7 +30,7 @@ says '--precision f16 is for --target vulkan, not for --target generic'
 python3 - "$here/.." <<'END'
 import math, pathlib, struct, sys
 sys.path.insert(0, sys.argv[1])
-from onnx_wire import FLOAT, INT32, INT64, graph, model, node, tensor, value_info
+from onnx_wire import FLOAT, INT32, INT64, UINT8, graph, model, node, tensor, value_info
 
 def wave(n, step):
     return [math.sin(step * i) + 0.25 * math.cos(0.37 * step * i) for i in range(n)]
@@ -47,13 +47,13 @@ def nest(flat, shape):
     step = len(flat) // shape[0]
     return [nest(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
 
-def write(name, nodes, x, out, weights, turned=()):
+def write(name, nodes, x, out, weights, turned=(), domains=()):
     made = [tensor(w, FLOAT, nest(wave(math.prod(s), 0.7 + 0.1 * i), s)) for i, (w, s) in enumerate(weights.items())]
     made += turned
     root = pathlib.Path(name)
     root.mkdir()
     of_nodes = graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)
-    (root / "model.onnx").write_bytes(model(of_nodes))
+    (root / "model.onnx").write_bytes(model(of_nodes, domains=domains))
     npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
 
 # a template's block for each size of a product, with a bias and relu after it; four elements at once and one by one;
@@ -88,8 +88,25 @@ for name, x, w, out, more in (
     write(name, [node("Conv", ["x", "w"], ["h"], **more), node("Relu", ["h"], ["y"])], x, out, {"w": w})
 write("conv_part", [node("Conv", ["x", "w"], ["h"], pads=[1, 1, 1, 1]), node("Concat", ["x", "h"], ["y"], axis=1)],
       [2, 24, 9, 9], [2, 44, 9, 9], {"w": [20, 24, 3, 3]})
-# a row of outputs from a long sum: teams of neighbouring points, sizes that fill no workgroup
-write("gemv", [node("MatMul", ["x", "w"], ["y"])], [1, 700], [1, 333], {"w": [700, 333]})
+# products of few rows, or columns: weights that lie along the columns or along the terms, sizes that fill no vector,
+# terms in shares, batches, a factor that is turned; weights of 8 and 4 bits, with a scale of each column or block
+rows = lambda *n: list(n) + [node("Relu", ["h"], ["y"])]
+write("rows_aligned", rows(node("Gemm", ["x", "w", "b"], ["h"])), [1, 700], [1, 336], {"w": [700, 336], "b": [336]})
+write("rows_terms", [node("MatMul", ["x", "w"], ["y"])], [3, 701], [3, 44], {"w": [701, 44]})
+write("rows_odd", rows(node("Gemm", ["x", "w", "b"], ["h"], transB=1)), [5, 700], [5, 333],
+      {"w": [333, 700], "b": [333]})
+write("rows_long", [node("Gemm", ["x", "w"], ["y"], transB=1)], [1, 4096], [1, 19], {"w": [19, 4096]})
+write("rows_turned", [node("Gemm", ["x", "w"], ["y"], transA=1, transB=1)], [48, 4], [4, 30], {"w": [30, 48]})
+write("rows_columns", [node("MatMul", ["x", "w"], ["y"])], [400, 64], [400, 3], {"w": [64, 3]})
+write("rows_batch", [node("MatMul", ["x", "w"], ["y"])], [6, 2, 40], [6, 2, 52], {"w": [6, 40, 52]})
+for name, bits in (("rows_bytes", 8), ("rows_bits", 4)):
+    q = [[[(37 * i + 11 * j + 5 * k * k) % 256 for k in range(4 * bits)] for j in range(4)] for i in range(66)]
+    write(name, [node("MatMulNBits", ["x", "q", "s"], ["y"], "com.microsoft", N=66, K=128, block_size=32, bits=bits)],
+          [2, 128], [2, 66], {"s": [66, 4]}, [tensor("q", UINT8, q)], ["com.microsoft"])
+# a row of outputs from a long sum that is none of products: teams of neighbouring points, sizes that fill no workgroup
+write("distances", [node("Sub", ["x", "w"], ["d"]), node("Abs", ["d"], ["a"]),
+                    node("ReduceSum", ["a", "axes"], ["y"], keepdims=0)], [700, 1], [333], {"w": [700, 333]},
+      [tensor("axes", INT64, [0])])
 # teams of neighbouring ranks: two reductions, then the row
 write("softmax", [node("Softmax", ["x"], ["y"], axis=-1)], [5, 1000], [5, 1000], {})
 write("norm", [node("LayerNormalization", ["x", "w", "b"], ["y"], axis=-1)], [7, 300], [7, 300],
@@ -149,12 +166,12 @@ assert error <= float(sys.argv[2]) * scale, (error, scale)
 END
     result $? "$1 in $2 agrees with the portable target"
 }
-for model in gemm product_* tied conv conv_* gemv softmax norm total largest widened rows; do
+for model in gemm product_* tied conv conv_* rows_* distances softmax norm total largest widened rows; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     compare $model f32 1e-5
 done
 # weights and what two kernels hand over are rounded, by 2^-11 or 2^-8; these sums are smaller than their terms
-for model in gemm product_odd product_long conv; do
+for model in gemm product_odd product_long conv rows_odd rows_bytes; do
     compare $model f16 1e-2
     compare $model bf16 8e-2
 done
@@ -177,7 +194,16 @@ done
 status 0 "shaders of shares" "$burncc" conv_shares/model.onnx --target vulkan --dump glsl
 says 'atomicAdd\(counts'
 says 'counts\[counts_at \+ \(block\)\] = 0u;'
-status 0 "shaders of teams" "$burncc" gemv/model.onnx --target vulkan --dump glsl
+for model in rows_*; do
+    "$burncc" $model/model.onnx --target vulkan --dump glsl >out 2>err
+    grep -q '^const int EACH = ' out
+    result $? "$model is a product of few rows"
+done
+"$burncc" rows_bytes/model.onnx --target vulkan --dump glsl | grep -q 'uint w_u8x4\[\]'
+result $? "bytes are read four at a time"
+"$burncc" rows_odd/model.onnx --target vulkan --precision f16 --dump glsl | grep -q 'vec4 A4_at'
+result $? "and rows of halves"
+status 0 "shaders of teams" "$burncc" distances/model.onnx --target vulkan --dump glsl
 says '^shared float part_f32'
 absent gemm.c model.c
 status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c

@@ -19,7 +19,8 @@ const Block gpu_blocks[BLOCKS] = {
     { 64, 64, 8, 8, 8, 4, 1, 0.62 },
     { 32, 32, 16, 4, 4, 2, 2, 0.47 },
 };
-const Gpu gpu_machine = { .cores = 132, .macs = 197e3, .way = 0.5, .meet = 3, .launch = 4.5, .bytes = 2e6 };
+const Gpu gpu_machine = { .cores = 132, .macs = 197e3, .way = 0.5, .meet = 3, .launch = 4.5, .bytes = 2e6,
+    .stream = 3.3e6 };
 
 enum { NEAR = 4 };                                      // elements from each other that share what memory brings
 
@@ -39,7 +40,8 @@ static Choice best_block(double batch, int64_t m, int64_t n, int64_t k) {
     Choice best = { gpu_blocks, 1, gpu_block_time(gpu_blocks, batch, m, n, k) };
     for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS; b++)
         for (int64_t shares = 1; shares <= MOST_SHARES && shares * b->bk * b->slices < k; shares *= 2) {
-            if ((double)shares * batch > MAX_GROUPS) break;
+            const double counters = batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn));
+            if ((double)shares * batch > MAX_GROUPS || counters > MAX_COUNTERS) break;
             const double sums = shares == 1 ? 0 :
                 gpu_machine.meet + 2 * (double)shares * batch * (double)m * (double)n * 4 / gpu_machine.bytes,
                          time = gpu_block_time(b, batch * (double)shares, m, n, ceil_div(k, shares)) + sums;
@@ -88,41 +90,90 @@ static bool fours_along(const Lie *l, int which) {
     return true;
 }
 
-static Expr *first_load(Expr *e) {
-    Expr *found = !e || e->op == E_Load ? e : NULL;
-    for (int i = 0; e && i < 3 && !found; i++) found = first_load(e->a[i]);
-    return found;
+typedef struct Found { Expr *load[16]; int n; bool *seen; } Found;
+
+static void find_loads(Found *f, Expr *e) {
+    if (!e || f->seen[e->id]) return;
+    f->seen[e->id] = true;
+    if (e->op == E_Load && f->n < (int)COUNT(f->load)) f->load[f->n++] = e;
+    for (int i = 0; i < 3; i++) find_loads(f, e->a[i]);
 }
 
-// own: COORD_M or COORD_N. wide: 0 none, 1 along the terms, 2 along its own; runs: do neighbours in memory lie along
-// the terms?
-static void lies(const Kernel *k, int which, int own, int64_t *wide, bool *runs) {
-    Expr *e = k->product.factor[which], *load = first_load(e);
+static int loads_of(const Found *f, const Value *v) {
+    int n = 0;
+    for (int i = 0; i < f->n; i++) n += f->load[i]->value == v;
+    return n;
+}
+
+// Elements of these are taken apart by codegen/gpu/product.c.
+static bool has_fours(DType d) { return d == DT_F32 || (dtype_size(d) < 4 && d != DT_I16 && d != DT_U16); }
+
+// The values that are loaded four at a time along a coordinate.
+static void find_fours(Kernel *k, int which, int coordinate, const Found *f) {
     Lie l = { .kernel = k, .of = k->product.of };
+    k->product.fours[which].n = 0;
+    for (int i = 0; i < f->n && k->product.fours[which].n < MAX_FOURS; i++) {
+        const Expr *load = f->load[i];
+        const bool one = !load->a[1] && loads_of(f, load->value) == 1 && has_fours(load->value->type.dtype);
+        if (one && expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0) && fours_along(&l, coordinate))
+            k->product.fours[which].value[k->product.fours[which].n++] = load->value;
+    }
+}
+
+// The load that walks most of memory; NULL: there is none.
+static const Expr *widest(const Found *f) {
+    const Expr *best = NULL;
+    for (int i = 0; i < f->n; i++) {
+        const Expr *index = f->load[i]->a[0];
+        if (!best || index->hi - index->lo > best->a[0]->hi - best->a[0]->lo) best = f->load[i];
+    }
+    return best;
+}
+
+// From one term to the next that is elsewhere: packed elements have neighbours at one place.
+static int64_t step_of_terms(const Lie *l) {
+    const Coordinate *c = &l->of[COORD_K];
+    for (int i = c->n - 1; i >= 0; i--) {
+        const int64_t step = l->coef[l->kernel->axes.n + c->axis[i]];
+        if (step || l->coef[c->axis[i]]) return step ? step : l->coef[c->axis[i]];
+    }
+    return 0;
+}
+
+Lies gpu_lies(Arena *a, Kernel *k, int which, int own) {
+    Found f = { .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    Lie l = { .kernel = k, .of = k->product.of };
+    Lies lies = { 0 };
     int64_t run;
-    *wide = 0;
-    *runs = false;
-    if (!load || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) return;
-    const int across = last_term(&l, own, &run), along = last_term(&l, COORD_K, &run);
+    find_loads(&f, k->product.factor[which]);
+    for (int i = 0; i < f.n; i++) lies.guarded = lies.guarded || f.load[i]->a[1];
+    const Expr *load = widest(&f);
+    if (!load || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) return lies;
+    const int across = last_term(&l, own, &run);
     const int64_t step = across < 0 ? 0 : l.coef[across];
-    *runs = along >= 0 && l.coef[along] == 1 && (step < -NEAR || step > NEAR || step == 0);
-    if (e != load || load->a[1] || load->value->type.dtype != DT_F32) return;
-    *wide = fours_along(&l, COORD_K) ? 1 : fours_along(&l, own) ? 2 : 0;
+    lies.own = step == 1;
+    lies.terms = step_of_terms(&l) == 1 && (step < -NEAR || step > NEAR || step == 0);
+    for (int wide = 1; wide <= 2 && !lies.wide; wide++) {
+        find_fours(k, which, wide == 1 ? COORD_K : own, &f);
+        if (k->product.fours[which].n) lies.wide = wide;
+    }
+    return lies;
 }
 
 bool gpu_product(Arena *a, Kernel *k) {
-    const Kernel *product = product_of(a, k);
+    Kernel *product = product_of(a, k);
     if (!product) return false;
+    if (gpu_rows(a, product)) {
+        *k = *product;
+        return true;
+    }
     const Coordinate *of = product->product.of;
     const int64_t batch = of[COORD_B].size, m = of[COORD_M].size, n = of[COORD_N].size, terms = of[COORD_K].size;
     if (!gpu_fills_blocks(batch, m, n, terms)) return false;
     *k = *product;
     const Choice best = best_block((double)batch, m, n, terms);
     const Block *b = best.block;
-    int64_t wide[2];
-    bool runs[2];
-    lies(k, 0, COORD_M, &wide[0], &runs[0]);
-    lies(k, 1, COORD_N, &wide[1], &runs[1]);
+    const Lies left = gpu_lies(a, k, 0, COORD_M), right = gpu_lies(a, k, 1, COORD_N);
     product_lift(k);
     k->product.shares = best.shares;
     k->product.blocks = batch * ceil_div(m, b->bm) * ceil_div(n, b->bn);
@@ -130,7 +181,7 @@ bool gpu_product(Arena *a, Kernel *k) {
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
     TEMPLATE_HOLES(a, k, { "BATCH", batch }, { "M", m }, { "N", n }, { "K", terms }, { "BM", b->bm }, { "BN", b->bn },
         { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices }, { "SHARES", best.shares },
-        { "STAGES", b->stages }, { "A_WIDE", wide[0] }, { "B_WIDE", wide[1] }, { "A_RUNS", runs[0] },
-        { "B_RUNS", runs[1] });
+        { "STAGES", b->stages }, { "A_WIDE", left.wide }, { "B_WIDE", right.wide }, { "A_RUNS", left.terms },
+        { "B_RUNS", right.terms });
     return true;
 }

@@ -165,7 +165,7 @@ static bool rows_run_along_memory(const Kernel *k, const Product *p) {
     return false;
 }
 
-static void turn(Product *p) {
+void product_turn(Product *p) {
     const Product was = *p;
     p->factor[0] = was.factor[1];
     p->factor[1] = was.factor[0];
@@ -199,7 +199,7 @@ Kernel *product_of(Arena *a, const Kernel *loop) {
     s->expr = expr_rebuild(k->exprs, s->expr, sum_is_acc, k->exprs);
     while (part_digit(a, k, &all)) {}
     if (!share_out(k, &all)) return NULL;
-    if (rows_run_along_memory(k, p)) turn(p);
+    if (rows_run_along_memory(k, p)) product_turn(p);
     Joining j = { k, p };
     s->index = join_digits(&j, s->index);
     s->expr = expr_rebuild(k->exprs, s->expr, join_loads, &j);

@@ -10,6 +10,8 @@ void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of 
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
 Kernel *product_of(Arena *a, const Kernel *loop);
+void product_turn(Product *p);                          // columns are rows and rows columns
+bool gpu_rows(Arena *a, Kernel *product);               // rows.c: a product of few rows: its holes
 void product_lift(Kernel *k);                           // what of its factors' indices the terms do not change: own[]
 // blocks.c: a loop kernel that is a product as large as the template wants becomes one, with its holes filled
 bool gpu_product(Arena *a, Kernel *k);

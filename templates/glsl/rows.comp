@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Contraction of few rows on a GPU: C[b][m][n] = FINISH(sum over k of A[b][m][k] * B[b][k][n]), sums in fp32.
+ *
+ * Memory bounds it: each element of B, a matrix of weights, is read once, and four at once. A workgroup has
+ * 4 * ACROSS columns, each thread four of them and every ALONG'th four terms; neighbouring threads read what lies
+ * together. Threads of the same columns add up their sums as a tree, in shared memory. Where there are few workgroups,
+ * SHARES of them have a share of the terms each: all but the last to be done leave their sums in memory, and that one
+ * adds them up, always in the same order.
+ *
+ *   BATCH M N K       sizes; M up to 8
+ *   ACROSS ALONG      threads, powers of two
+ *   A_WIDE            1: A4_AT(b, m, k) is the four elements from k on, of one row, where k is a multiple of 4.  Else 0
+ *   B_WIDE            1: B4_AT(b, k, n) is the four elements from k on, of one column;  2: from n on, of one term. All
+ *                     of them exist where the first does: K, or N, is a multiple of 4.  0: there is no such thing, and
+ *                     neighbours in memory lie along the columns, of which a thread has every ACROSS'th
+ *   A_OWN, A_OWN_AT(b, m), A_AT(own, k), B_OWN, B_OWN_AT(b, n), B_AT(own, k)   where they are 0: as in product.comp
+ *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * M * ACROSS for each workgroup's columns; counter
+ *                     i, one for those columns, 0 before and after
+ *   FINISH(acc, b, m, n)    stores C's element
+ *
+ * Threads: ACROSS * ALONG. Groups: ceil(N / (4 * ACROSS)) x SHARES x BATCH. */
+#version 450
+layout(set = 0, binding = 0, std430) buffer Memory { float memory[]; };
+layout(set = 0, binding = 0, std430) buffer Memory4 { vec4 memory4[]; };
+layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };
+layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
+// holes
+#define BATCH 1
+#define M 2
+#define N 768
+#define K 768
+#define ACROSS 8
+#define ALONG 16
+#define SHARES 4
+#define A_WIDE 1
+#define B_WIDE 2
+#define A_OWN int
+#define B_OWN int
+#define A_OWN_AT(b, m) (m) * K
+#define B_OWN_AT(b, n) (n)
+#define A_AT(own, k) memory[(own) + (k)]
+#define B_AT(own, k) memory[98304 + (k) * N + (own)]
+#define A4_AT(b, m, k) memory4[((m) * K + (k)) / 4]
+#define B4_AT(b, k, n) memory4[24576 + ((k) * N + (n)) / 4]
+#define PART(i) parts[196608 + (i)]
+#define COUNT(i) counts[1179648 + (i)]
+#define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
+// end holes
+
+const int EACH = (K + SHARES * 4 * ALONG - 1) / (SHARES * 4 * ALONG);           // fours of a thread
+
+layout(local_size_x = ACROSS * ALONG) in;
+
+#if ALONG > 1
+shared vec4 sums[M * ACROSS * ALONG];
+#endif
+#if SHARES > 1
+shared bool last;
+#endif
+
+void main()
+{
+    const int local = int(gl_LocalInvocationIndex), b = int(gl_WorkGroupID.z), share = int(gl_WorkGroupID.y);
+#if B_WIDE == 1
+    const int across = local / ALONG, along = local % ALONG;
+#else
+    const int across = local % ACROSS, along = local / ACROSS;
+#endif
+    /* the columns: n0, n0 + apart, ... */
+#if B_WIDE
+    const int n0 = (int(gl_WorkGroupID.x) * ACROSS + across) * 4, apart = 1;
+#else
+    const int n0 = int(gl_WorkGroupID.x) * ACROSS * 4 + across, apart = ACROSS;
+    B_OWN b_own[4];
+    [[unroll]] for (int j = 0; j < 4; j++) b_own[j] = B_OWN_AT(b, n0 + j * apart);
+#endif
+    vec4 acc[M];                                        // of four columns
+    [[unroll]] for (int m = 0; m < M; m++) acc[m] = vec4(0.0);
+#if !A_WIDE
+    A_OWN a_own[M];
+    [[unroll]] for (int m = 0; m < M; m++) a_own[m] = A_OWN_AT(b, m);
+#endif
+    for (int i = 0; i < EACH; i++) {
+        const int k = ((share * EACH + i) * ALONG + along) * 4;
+        if (k >= K || n0 >= N)
+            break;
+        vec4 y[4];
+        /* with B_WIDE 1 four terms of column j each, else four columns of term j */
+        [[unroll]] for (int j = 0; j < 4; j++) {
+            y[j] = vec4(0.0);
+#if B_WIDE == 1
+            if (N % 4 == 0 || n0 + j < N)
+                y[j] = B4_AT(b, k, n0 + j);
+#else
+#if B_WIDE == 2
+            if (K % 4 == 0 || k + j < K)
+                y[j] = B4_AT(b, k + j, n0);
+#else
+            [[unroll]] for (int t = 0; t < 4; t++)
+                if ((K % 4 == 0 || k + j < K) && (N % (4 * ACROSS) == 0 || n0 + t * apart < N))
+                    y[j][t] = B_AT(b_own[t], k + j);
+#endif
+#endif
+        }
+        [[unroll]] for (int m = 0; m < M; m++) {
+            vec4 x = vec4(0.0);
+#if A_WIDE
+            x = A4_AT(b, m, k);
+#else
+            [[unroll]] for (int j = 0; j < 4; j++)
+                if (K % 4 == 0 || k + j < K)
+                    x[j] = A_AT(a_own[m], k + j);
+#endif
+            [[unroll]] for (int j = 0; j < 4; j++) {
+#if B_WIDE == 1
+                [[unroll]] for (int t = 0; t < 4; t++) acc[m][j] = fma(x[t], y[j][t], acc[m][j]);
+#else
+                acc[m] = fma(vec4(x[j]), y[j], acc[m]);
+#endif
+            }
+        }
+    }
+#if ALONG > 1
+    [[unroll]] for (int m = 0; m < M; m++) sums[(m * ALONG + along) * ACROSS + across] = acc[m];
+    [[unroll]] for (int reach = ALONG / 2; reach > 0; reach /= 2) {
+        barrier();
+        if (along < reach)
+            [[unroll]] for (int m = 0; m < M; m++) {
+                acc[m] += sums[(m * ALONG + along + reach) * ACROSS + across];
+                sums[(m * ALONG + along) * ACROSS + across] = acc[m];
+            }
+    }
+#endif
+#if SHARES > 1
+    const int block = b * ((N + 4 * ACROSS - 1) / (4 * ACROSS)) + int(gl_WorkGroupID.x);
+    if (along == 0)
+        [[unroll]] for (int m = 0; m < M; m++)
+            PART(((block * SHARES + share) * M + m) * ACROSS + across) = acc[m];
+    memoryBarrierBuffer();
+    barrier();
+    if (local == 0)
+        last = atomicAdd(COUNT(block), 1u) == SHARES - 1;
+    barrier();
+    if (!last)
+        return;
+    memoryBarrierBuffer();
+    if (local == 0)
+        COUNT(block) = 0u;
+    if (along == 0)
+        [[unroll]] for (int m = 0; m < M; m++) {
+            acc[m] = vec4(0.0);
+            for (int s = 0; s < SHARES; s++) acc[m] += PART(((block * SHARES + s) * M + m) * ACROSS + across);
+        }
+#endif
+    if (along > 0)
+        return;
+    [[unroll]] for (int m = 0; m < M; m++)
+        [[unroll]] for (int j = 0; j < 4; j++)
+            if (N % (4 * ACROSS) == 0 || n0 + j * apart < N) {
+                FINISH(acc[m][j], b, m, n0 + j * apart);
+            }
+}
