@@ -27,6 +27,7 @@ bool request_check(Training *t, const Graph *model, const Options *o) {
     Text names;
     t->input_gradients = o->input_gradients;
     t->jvp = o->jvp;
+    t->short_of_memory = o->machine.ram_first;
     if (!t->input_gradients) return true;
     text_init(&names, a);
     text_append(&names, "", 0);

@@ -4,7 +4,8 @@
 // In: the graph of the gradients. Out: a copy in which each gradient, instead of an output, is the operand of its
 // parameter's update. A gradient is stored all the same (Identity with stored=1): then the kernels are those of the
 // separate programs, so are the bits, and the file has each function once. What makes it worth it is the order of the
-// kernels (schedule/order.c): an update comes as soon as nobody reads the old parameter any more.
+// kernels (schedule/order.c): an update comes as soon as nobody reads the old parameter any more. Where memory is short
+// only those are stored that sum something (sums=1): an outer product, of one example, is computed in the update.
 #include "step.h"
 
 #include "build/build.h"
@@ -31,6 +32,12 @@ static Value *param_input(const Graph *g, const char *field) {
     bug("the gradients read no parameter %s", field);
 }
 
+static Value *gradient_of(const Training *t, Graph *g, Value *made) {
+    Value *v = b_stored(g, made);
+    if (v && t->short_of_memory) node_set_int(v->def, "sums", 1);
+    return v;
+}
+
 Graph *step_graph(Training *t, Graph *gradients) {
     Graph *g = graph_clone(gradients, "train_step");
     Hyper hyper;
@@ -50,7 +57,7 @@ Graph *step_graph(Training *t, Graph *gradients) {
         }
         made[i]->role = ROLE_NONE;
         if (p->kind == PARAMETER_BATCHES) continue;
-        Update u = { p, param_input(g, name), b_stored(g, made[i]) };
+        Update u = { p, param_input(g, name), gradient_of(t, g, made[i]) };
         if (!u.gradient) return NULL;
         if (p->kind == PARAMETER_RUNNING) ok = run_on(g, p, u.param, u.gradient);
         else updates[n_updates++] = u;

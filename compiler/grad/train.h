@@ -38,6 +38,7 @@ typedef struct Training {
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped
     int n_drops; Value *step;                           // places where; the input with a step's number, or NULL
     const char *input_gradients; bool jvp;              // of options.h
+    bool short_of_memory;                               // the target's RAM is what is dear
     VEC(Parameter) state;                               // of the optimizer; zero at the start
     TrainGraph graphs[MAX_TRAIN_GRAPHS];
     int n_graphs;

@@ -55,6 +55,21 @@ static bool is_layer(const Node *n) {
     return n->op == OP_Conv && node_int(n, "group", 1) == 1 && head_constant(n->in[1]);
 }
 
+// Constants of integers with what makes floats of them.
+static bool is_dequantized(const Value *v) {
+    while (v && v->def && (is_sum_or_product(v->def->op) || op_is_view(v->def->op) || v->def->op == OP_Cast))
+        v = v->def->in[0];
+    return v && v->data && !dtype_is_float(v->type.dtype);
+}
+
+// Does the path end at n for the layer computes on integers?
+static bool is_quantized(const Head *h, const Node *n) {
+    bool found = false;
+    for (int i = 0; n && i < n->n_in; i++) found = found || is_dequantized(n->in[i]);
+    for (int i = 0; i < h->path.n && n; i++) found = found || !dtype_is_float(h->path.at[i]->out[0]->type.dtype);
+    return found;
+}
+
 static bool find(Head *h) {
     Value *y = h->g->outputs.n ? h->g->outputs.at[0] : NULL;
     const Node *n = y ? y->def : NULL;
@@ -66,6 +81,12 @@ static bool find(Head *h) {
     if (n && is_layer(n)) {
         VEC_PUSH(h->g->arena, h->path, y->def);
         return true;
+    }
+    if (is_quantized(h, n)) {
+        const char *name = n->loc && n->loc->name ? n->loc->name : "";
+        diag_error(n->loc, "--replace-head: the layer that gives \"%s\" computes on integers, which learn nothing; let "
+            "it stay float when the model is quantized: burncc quantize --keep '^%s'", h->g->output_names.at[0], name);
+        return false;
     }
     diag_error(n ? n->loc : &(Loc){ .file = h->g->file, .node = -1 },
         "--replace-head: \"%s\" comes from %s%s; wanted is a linear layer or a convolution of constant weights, with "

@@ -42,7 +42,12 @@ typedef ConcatUsers Users;
 
 static OpForm form_of(const Node *n) { return op_table[n->op].form; }
 
-bool node_is_stored(const Node *n) { return n->op == OP_Identity && node_int(n, "stored", 0); }
+bool node_is_stored(const Node *n) {
+    if (n->op != OP_Identity || !node_int(n, "stored", 0)) return false;
+    const Value *v = n->in[0];
+    while (v->def && op_is_view(v->def->op)) v = v->def->in[0];
+    return !node_int(n, "sums", 0) || !v->def || !node_is_outer_product(v->def);
+}
 
 static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none && form_of(n) != FORM_CONCAT; }
 

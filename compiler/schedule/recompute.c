@@ -24,6 +24,11 @@ static double expr_cost(const Expr *e) {
     }
 }
 
+bool node_is_outer_product(const Node *n) {
+    const Type *x = n->op == OP_MatMul ? &n->in[0]->type : NULL;
+    return x && x->rank > 0 && x->dim[x->rank - 1] == 1;
+}
+
 double node_cost(const Node *n) {
     if (op_is_view(n->op) || op_table[n->op].form == FORM_PAD || n->op == OP_Cast || n->op == OP_Gather) return 1;
     if (op_has_expr(n->op)) {

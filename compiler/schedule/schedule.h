@@ -99,7 +99,10 @@ void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
 
-// recompute.c: rough scalar operations per element of a map, 1 for views; how often the operation reads each element of
+// recompute.c: a matrix product of one term for each element, as the gradient of a dense layer's weights from one
+// example: nothing is summed, and who reads an element computes it in the same rounding
+bool node_is_outer_product(const Node *n);
+// rough scalar operations per element of a map, 1 for views; how often the operation reads each element of
 // its input (windows, plain convolutions)
 double node_cost(const Node *n);
 int64_t node_rereads(const Node *n);

@@ -38,6 +38,9 @@ says 'note: 1 pairs of layers equalized'
 says 'sqnr_db=[34]'
 
 # ---------------------------------------------------------------- what stays float
+status 1 'a head of integers' "$burncc" e.onnx --replace-head 3 --train --train-last 1 -o no.c
+says "the layer that gives .*computes on integers.*burncc quantize --keep '.fc'"
+absent no.c
 status 0 'keep' quantize -o k.onnx --keep '^conv1$' --report
 says '^conv1 +Conv +float .*--keep'
 says 'float_layers=1'
