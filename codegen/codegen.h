@@ -20,6 +20,8 @@ typedef struct Dialect {
     // name of the fused multiply-add for sums of products; NULL: * and +
     const char *fma;
     bool lanes;                                         // split long inner reductions into independent partial results
+    // columns are reduced side by side; false: one by one, to the same bits, which takes less code and stack
+    bool strips;
     int unrolled;                                       // so many terms of a reduction stand one after the other
     // an extent or a step from element to element that may be other than this in the next kernel of the same text:
     // how it is spelled; NULL: as itself

@@ -120,12 +120,14 @@ static const char *c_number(void *ctx, int64_t value) {
 }
 
 static Dialect c_dialect(KernelText *k) {
+    const bool scalar = k->file->options->small && !k->file->options->machine.vectors;
     return (Dialect){ .index_type = "ptrdiff_t",
         .indent = "    ",
         .constant = "const ",
         .graph = k->file->plan->graph,
         .lanes = true,
-        .unrolled = k->file->options->small && !k->file->options->machine.vectors ? SMALL_TERMS : MAX_TERMS,
+        .strips = !scalar,
+        .unrolled = scalar ? SMALL_TERMS : MAX_TERMS,
         .number = k->file->numbers ? c_number : NULL,
         .type = spell_c.type,
         .language = &spell_c,

@@ -193,14 +193,23 @@ void c_pack(RunText *r, const Kernel *k, int depth) {
         (long long)c->w_panel, numbers(r, 3, c->kernel), numbers(r, COUNT(stride), stride));
 }
 
-// Numbers that calls of one function differ in, as a constant array: a call that gives its address is short.
+// Numbers that calls of one function differ in, as a constant array, one for all calls with the same: a call that gives
+// its address is short.
 static const char *sizes_table(RunText *r, const KernelText *t) {
     const char *name = arena_printf(r->tables.arena, "%s_sizes", t->name);
-    if (r->tables.n && c_says_word(r->tables.at, name)) return name;
-    text_printf(&r->tables, "static const ptrdiff_t %s[] = {", name);
+    Text sizes;
+    text_init(&sizes, r->g->arena);
+    text_printf(&sizes, "[] = {");
     for (int i = 0; i < t->hole_numbers; i++)
-        text_printf(&r->tables, "%s%lld", i ? ", " : "", (long long)t->numbers.at[i].value);
-    text_printf(&r->tables, "};\n");
+        text_printf(&sizes, "%s%lld", i ? ", " : "", (long long)t->numbers.at[i].value);
+    text_printf(&sizes, "};\n");
+    const char *same = r->tables.n ? strstr(r->tables.at, sizes.at) : NULL;
+    if (same) {
+        const char *from = same;
+        while (from > r->tables.at && from[-1] != ' ') from--;
+        return arena_strndup(r->tables.arena, from, (size_t)(same - from));
+    }
+    text_printf(&r->tables, "static const ptrdiff_t %s%s", name, sizes.at);
     return name;
 }
 
@@ -210,7 +219,7 @@ Arguments c_arguments(RunText *r, const Kernel *k) {
     if (t->handed) add_word(r, &all, "burn_gpu");
     for (int j = 0; j < t->n_params; j++) add(r, &all, operand_argument(r, k, t, j));
     for (int j = 0; j < t->n_sizes; j++) add(r, &all, (Argument){ .kind = ARG_SIZE, .value = t->sizes[j] });
-    if (t->table) add_word(r, &all, sizes_table(r, t));
+    if (t->table) add(r, &all, (Argument){ .kind = ARG_TABLE, .word = sizes_table(r, t) });
     for (int j = t->table ? t->hole_numbers : 0; j < t->numbers.n; j++)
         add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j].value });
     if (k->string_bytes) add_word(r, &all, "&strings");
@@ -221,7 +230,7 @@ Arguments c_arguments(RunText *r, const Kernel *k) {
     return all;
 }
 
-static const char *argument_text(RunText *r, const Argument *a, bool framed) {
+const char *c_argument_text(RunText *r, const Argument *a, bool framed) {
     Arena *arena = r->g->arena;
     const Graph *g = r->s->graph;
     int n;
@@ -230,7 +239,7 @@ static const char *argument_text(RunText *r, const Argument *a, bool framed) {
         return arena_printf(arena, "%s%s", framed ? "frame->" : "",
             spell_symbol(arena, &graph_symbols(graph_root(g), &n)[a->value]));
     case ARG_NUMBER: return arena_printf(arena, "%lld", (long long)a->value);
-    case ARG_WORD: return a->word;
+    case ARG_WORD: case ARG_TABLE: return a->word;
     default: break;
     }
     const char *text = address_text(r, &a->at, framed);
@@ -244,7 +253,7 @@ const char *c_arguments_text(RunText *r, const Arguments *all, bool framed) {
     Text out;
     text_init(&out, r->g->arena);
     for (int i = 0; i < all->n; i++)
-        text_printf(&out, "%s%s", i ? ", " : "", argument_text(r, &all->at[i], framed));
+        text_printf(&out, "%s%s", i ? ", " : "", c_argument_text(r, &all->at[i], framed));
     return out.n ? out.at : "";
 }
 

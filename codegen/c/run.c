@@ -222,7 +222,7 @@ static void print_last_losses(CFile *g, const Signature *s) {
 }
 
 // Before parameters are updated.
-static bool decides(const Plan *p, const Kernel *k) {
+bool c_losses_after(const Plan *p, const Kernel *k) {
     for (int i = 0; i < k->writes.n; i++)
         if (k->writes.at[i]->role == ROLE_LOSS) return c_struct_written(p->graph, ROLE_PARAM);
     return false;
@@ -250,10 +250,15 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
             continue;
         }
         r->ran = plan_ran(plan, i);
+        const int rolled = c_rolled(r, plan, i, depth);
+        if (rolled) {
+            i += rolled - 1;
+            continue;
+        }
         if (k->strips && k != k->strips->member[0]) continue;
         if (k->kind == KERNEL_REGION) print_region(r, k, depth);
         else print_call(r, k, depth);
-        if (!decides(plan, k)) continue;
+        if (!c_losses_after(plan, k)) continue;
         print_wait(r, depth);
         print_losses(r->s, &r->body);
     }

@@ -13,13 +13,14 @@ typedef struct Address {
     int64_t offset, strings;
     const char *array;                                  // BASE_STATIC: its name
 } Address;
-typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD } ArgumentKind;
+// ARG_TABLE: a constant array of sizes
+typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD, ARG_TABLE } ArgumentKind;
 typedef struct Argument {
     ArgumentKind kind;
     // elements further: a size, and as many for each worker before this one
     Address at; Dim plus; const char *minus; int64_t worker_step;
     int64_t value;                                      // the number, or that of the symbol whose size it is
-    const char *word;                                   // a variable of the call's own surroundings: part, now[1]
+    const char *word;                                   // a variable of the surroundings: part, now[1]; or the table
 } Argument;
 typedef VEC(Argument) Arguments;
 
@@ -45,6 +46,7 @@ void c_pack(RunText *r, const Kernel *k, int depth);        // the call that pac
 Arguments c_arguments(RunText *r, const Kernel *k);   // of its call; where it goes in parts, of the part `part`
 Argument c_strip_rows(const RunText *r, const Strips *s, int i);            // what member i stores for the next one
 const char *c_arguments_text(RunText *r, const Arguments *all, bool framed);
+const char *c_argument_text(RunText *r, const Argument *a, bool framed);
 // makes the variables that they mention fields of the frame, which is filled by the line before the call at the latest
 void c_arguments_frame(RunText *r, const Arguments *all, int depth);
 
@@ -52,6 +54,10 @@ void c_arguments_frame(RunText *r, const Arguments *all, int depth);
 void c_steps_begin(CFile *g, const Signature *s);
 void c_steps_constants(CFile *g);
 void c_steps_end(CFile *g, const Signature *s);
+
+// rolled.c: a loop over calls from the plan's kernel i on, if they repeat; how many kernels it has
+int c_rolled(RunText *r, const Plan *plan, int i, int depth);
+bool c_losses_after(const Plan *p, const Kernel *k);        // run.c: is it before parameters are updated?
 
 // parts.c
 void c_line(RunText *r, int depth);                         // begins one of the run function

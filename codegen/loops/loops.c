@@ -28,8 +28,11 @@ static void print_scope(LoopPrinter *p, int scope, int depth) {
         return;
     }
     if (strips_pay(p, next)) {
-        strips_emit(p, next, depth);
-        return;
+        if (p->d->strips) {
+            strips_emit(p, next, depth);
+            return;
+        }
+        p->in_order = true;
     }
     if (turned_emit(p, next, depth)) return;
     if (ends_emit(p, next, depth)) return;

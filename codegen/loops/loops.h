@@ -25,6 +25,7 @@ struct LoopPrinter {
     Expr **peer;
     // by expression id: a peer of a reduction with a higher id, printed with it
     bool *follows;
+    bool in_order;                                      // sums are those of strips, term after term, without strips
     bool shared[64];                                    // by axis: its loop is shared out among the team
     int parts;                                          // slots of the team's memory in use
     VEC(LoopScope) scopes;

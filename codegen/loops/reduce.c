@@ -82,7 +82,7 @@ static void reduce_body(LoopPrinter *p, Expr *e, int at, int depth, const char *
 }
 
 static bool use_lanes(const LoopPrinter *p, const Expr *e) {
-    return p->d->lanes && !reduce_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
+    return p->d->lanes && !p->in_order && !reduce_is_arg(e->rop) && dtype_is_float(e->dtype) && e->n_axes == 1
         && p->k->axes.at[e->axes[0]].extent >= MIN_LANES_EXTENT;
 }
 

@@ -14,7 +14,9 @@
  *   YC                  floats of Y from pixel to pixel, >= G*OC
  *   MR                  pixels together: 1, 2 or 4
  *   DENSE               1: what a tap row reads is one run: G, XC and DW are 1, XW is IC
+ *   SINGLE              1: N, G and MR are 1 and YC is OC: floats of Y follow each other as they are stored
  *   APART               1: with MR 1: its sums are a function that the kernels of a file share
+ *   RELU RELU_HERE      1: what is stored is no less than 0 where RELU_HERE is not 0
  *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
@@ -49,7 +51,10 @@
 #define YC 32
 #define MR 4
 #define DENSE 1
+#define SINGLE 0
 #define APART 0
+#define RELU 0
+#define RELU_HERE 0
 #define STRIP 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
@@ -61,10 +66,17 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #endif
                                )
 {
+#if RELU
+    const float least = RELU_HERE ? 0.0f : -INFINITY;
+#endif
 #if STRIP
     const ptrdiff_t first_row = strip / OW, end_row = (strip_end + OW - 1) / OW;
     X -= x_at * XW;
+#if SINGLE
+    Y += (strip - y_at) * YC;
+#else
     Y -= y_at * YC;
+#endif
 #else
     const ptrdiff_t first_row = 0, end_row = N * OH;
 #endif
@@ -75,23 +87,35 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #else
         const ptrdiff_t first = 0, end = OW;
 #endif
+#if SINGLE
+        const ptrdiff_t n = 0, oh = row, ih = oh * SH - PH;
+#else
         const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
+#endif
         const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
         for (ptrdiff_t ow = first, many; ow < end; ow += many) {
             const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
             const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW;
+#if !SINGLE
             float *const y = Y + (n * OH * OW + p) * YC;
+#endif
             many = 1;
+            (void)p;
 #if MR > 1
             const int whole = iw >= 0 && ow + MR <= end && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
 #endif
             for (ptrdiff_t panel = 0; panel < G * OC;) {
+#if SINGLE
+                const ptrdiff_t left = OC - panel;
+                const float *const at = x;
+#else
                 const ptrdiff_t left = OC - panel % OC;
+                const float *const at = x + panel / OC * IC * XC;
+#endif
                 ptrdiff_t width = left < 4 ? left : 4;
-                const float *const at = x + panel / OC * IC * XC,
-                    *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
+                const float *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
 #if DENSE
                 const burn_window g = {h1 - h0, 1, (w1 - w0) * IC, DH * XH, 0, 1, KW * IC * width, width};
 #else
@@ -114,14 +138,27 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                         burn_window_1(sums + i * 4, at + i * SW * XW, weights, g);
                     many = whole ? MR : 1;
                 }
+#elif APART && DENSE
+                burn_window_dense(sums, at, weights, &g);
 #elif APART
                 burn_window_apart(sums, at, weights, &g);
 #else
                 burn_window_1(sums, at, weights, g);
 #endif
                 for (ptrdiff_t i = 0; i < many; i++)
-                    for (ptrdiff_t j = 0; j < width; j++)
-                        y[i * YC + panel + j] = EPILOGUE(sums[i * 4 + j], n, (p + i), (panel + j));
+                    for (ptrdiff_t j = 0; j < width; j++) {
+                        const float v = EPILOGUE(sums[i * 4 + j], n, (p + i), (panel + j));
+#if SINGLE
+                        float *const to = Y++;
+#else
+                        float *const to = &y[i * YC + panel + j];
+#endif
+#if RELU
+                        *to = v < least ? least : v;
+#else
+                        *to = v;
+#endif
+                    }
                 panel += width;
             }
         }

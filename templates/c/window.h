@@ -24,6 +24,12 @@ typedef struct burn_window {
     (to)[2] = s##2;            \
     (to)[3] = s##3;
 
+#if defined(__GNUC__)
+#define BURN_SHARED __attribute__((unused)) BURN_KERNEL static
+#else
+#define BURN_SHARED static
+#endif
+
 /* One pixel. A last panel is narrower: what is read past it belongs to the next step, and nobody stores those sums. */
 BURN_INLINE void burn_window_1(float *to, const float *x, const float *weights, burn_window g)
 {
@@ -65,6 +71,12 @@ BURN_INLINE void burn_window_8(float *to, const float *x, const float *weights, 
 
 /* The same, once for all kernels of a file. */
 BURN_OUTLINE void burn_window_apart(float *to, const float *x, const float *weights, const burn_window *g)
+{
+    burn_window_1(to, x, weights, *g);
+}
+
+/* Its two loops that are left where runs are one leave registers for what is around them: inlined where one calls. */
+BURN_SHARED void burn_window_dense(float *to, const float *x, const float *weights, const burn_window *g)
 {
     burn_window_1(to, x, weights, *g);
 }

@@ -6,6 +6,7 @@
 //   ; dim: n=4                    as --dim n=4; n=1..8 stays a size of the running program
 //   ; target: portable            as --target; without: generic
 //   ; threads: 4                  as --threads 4
+//   ; optimize: size            as --optimize size
 //   ; no-fuse                     as --no-fuse
 //   ; train: mse adam             the training programs, with this loss and optimizer
 //   ; from: int net_run(          of what is written, from the first line that begins so, to the one that ends this
@@ -98,6 +99,7 @@ static void read_head(Case *c, const char *line) {
     } else if (take_word(&line, "; target:")) c->options.target = line;
     else if (take_word(&line, "; threads:")) c->options.threads = atoi(line);
     else if (take_word(&line, "; precision:")) c->options.precision = line;
+    else if (take_word(&line, "; optimize: size")) c->options.small = true;
     else if (take_word(&line, "; no-fuse")) c->options.no_fuse = true;
     else if (take_word(&line, "; train:")) read_training(c, line);
     else if (take_word(&line, "; from:")) c->from = line;

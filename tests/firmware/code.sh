@@ -58,6 +58,13 @@ if command -v arm-none-eabi-gcc >/dev/null; then
     says "^burncc: error: --stack: .* there is no C compiler for the target here; set CC"
     status 0 "an estimate" env CC= PATH=/nowhere $m4 -o kept.c -f --report
     says "bytes of code a kernel"
+    # two convolutions and a product without a Relu are one function
+    status 0 "small code" env CC= BURNCC_CFLAGS= $m4 --optimize size --name small -o small.c -f --report
+    text=$(sed -n 's/^flash .*: .text \([0-9]*\),.*/\1/p' out)
+    [ "${text:-9999}" -le 900 ]
+    result $? "small code takes $text bytes"
+    [ "$(grep -c '^static.* small_k[0-9]*_[^;]*$' small.c)" -gt 0 ] && grep -q 'small_k0_conv1_sizes' small.c
+    result $? "its layers are calls of a function with a table"
     if command -v clang >/dev/null; then
         status 0 "footprint, clang" env CC="clang --target=arm-none-eabi -nostdlibinc -DBURN_FREESTANDING" \
             $m4 -o kept.c -f --report

@@ -95,6 +95,7 @@ static void plan_dense(Arena *a, Kernel *k, const Options *o, Convolution *c, Di
     template_hole_dim(a, k, "OC", oc);
     template_hole(a, k, "MR", o->small ? 1 : 4);
     template_hole(a, k, "DENSE", is_dense(c));
+    template_hole(a, k, "SINGLE", o->small && c->groups == 1 && c->batch == 1 && c->y_pixel == oc);
     template_hole(a, k, "APART", o->small);
     k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
         "four output channels at a time, tap by tap", fill_window);
@@ -159,21 +160,60 @@ static void share_hole(const Plan *p, Kernel *k, int hole) {
         }
 }
 
-// Is each a run, or none?
-static void share_dense(const Plan *p) {
+// A form that not all kernels can have none has.
+static void share_form(const Plan *p, const char *hole) {
     bool all = true;
     for (int i = 0; i < p->kernels.n; i++)
-        all = all && (p->kernels.at[i]->template != &template_window || template_hole_value(p->kernels.at[i], "DENSE"));
+        all = all && (p->kernels.at[i]->template != &template_window || template_hole_value(p->kernels.at[i], hole));
     for (int i = 0; !all && i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         for (int j = 0; k->template == &template_window && j < k->holes.n; j++)
-            if (!strcmp(k->holes.at[j].name, "DENSE")) k->holes.at[j].value = 0;
+            if (!strcmp(k->holes.at[j].name, hole)) k->holes.at[j].value = 0;
+    }
+}
+
+static bool is_relu(const Expr *e) { return e->op == E_Max && e->a[1]->op == E_Const && e->a[1]->c.f == 0; }
+static const Expr *under_relu(const Expr *e) { return is_relu(e) ? e->a[0] : e; }
+
+// Are they printed alike, whatever they load?
+static bool alike(const Expr *x, const Expr *y) {
+    if (!x || !y || x->op != y->op || x->dtype != y->dtype) return x == y;
+    if ((x->op == E_Const || x->op == E_Axis) && x->c.i != y->c.i) return false;
+    for (int i = 0; i < 3; i++)
+        if (!alike(x->a[i], y->a[i])) return false;
+    return true;
+}
+
+// Of kernels that are the same but for a Relu at the end, whether it is there is an argument: a last layer has none.
+static void share_relu(const Plan *p, Kernel *k) {
+    const Template *of = k->template;
+    const bool relu = is_relu(k->stores.at[0].expr);
+    bool other = false;
+    for (int i = 0; i < p->kernels.n; i++) {
+        const Kernel *k2 = p->kernels.at[i];
+        const Expr *e = k2->template == of ? k2->stores.at[0].expr : NULL;
+        other = other || (e && is_relu(e) != relu && alike(under_relu(e), under_relu(k->stores.at[0].expr)));
+    }
+    template_hole(p->arena, k, "RELU", other);
+    template_hole_dim(p->arena, k, "RELU_HERE", relu);
+}
+
+static void share_relus(const Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->template == &template_window) share_relu(p, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        if (k->template != &template_window || !template_hole_value(k, "RELU")) continue;
+        Store *s = &k->stores.at[0];
+        if (is_relu(s->expr)) s->expr = s->expr->a[0];
     }
 }
 
 void window_share(Plan *p) {
     if (!p->options->small) return;
-    share_dense(p);
+    share_form(p, "DENSE");
+    share_form(p, "SINGLE");
+    share_relus(p);
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
         for (int j = 0; template_is_window(k) && j < k->holes.n; j++) share_hole(p, k, j);
