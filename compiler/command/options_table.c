@@ -188,7 +188,7 @@ const Option options[] = {
     { "package", 0, "KIND", COMPILE, "Output",
         "write a folder (-o DIR; default NAME-KIND) that other tools build: npm (WebAssembly and typed JavaScript, for "
         "node and browsers), cargo (a Rust crate), cmake (a package with a static library); for firmware arduino, "
-        "platformio, zephyr, esp-idf",
+        "platformio, zephyr, esp-idf; all but the first two as an archive, too, -o NAME.zip",
         SET_ONE_OF(set_package, "npm cargo cmake arduino platformio zephyr esp-idf") },
     { "opset", 0, "N", COMPILE | EXPORT | QUANTIZE, "Output",
         "-o MODEL.onnx: the version of ONNX's operators, 13 to 28 (default 21)", SET(set_opset) },

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // `burncc MODEL --package KIND -o DIR`: the model as a package of another language's tools, or of those that build
 // firmware. In: the compiled program. Out: a folder with the generated C, and around it the kind's files, which are
-// templates/package/KIND/ with the words of this model in their holes.
+// templates/package/KIND/ with the words of this model in their holes. -o NAME.zip: the same as an archive.
+#define _XOPEN_SOURCE 700                               // mkdtemp
+#include "import/weights/zip.h"
 #include "package.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -131,24 +135,84 @@ static bool fits(const Package *p, const PackageKind *kind, const Programs *prog
     return !diag_errors();
 }
 
-int command_package(Arena *a, CommandOptions *c) {
+static bool write_files(Package *p, const PackageKind *kind, CommandOptions *c) {
     Options *o = &c->compile;
+    o->output = arena_printf(p->arena, "%s/%s", p->dir, filled(p, kind->source));
+    Programs *programs = compile_programs(p->arena, o);
+    if (!programs) return false;
+    p->graph = graph_root(programs->at[0].plan->graph);
+    p->weight_bytes = programs->at[0].plan->weight_bytes;
+    p->work_bytes = programs->at[0].plan->work_bytes;
+    p->weights = p->weight_bytes > o->embed_limit;
+    if (!fits(p, kind, programs) || !folders(p, o->output) || !compile_write(p->arena, o, programs)) return false;
+    package_word(p, "LICENSE", licence_of(p->graph));
+    kind->words(p);
+    bool ok = true;
+    for (const PackageFile *file = kind->file; ok && file->path; file++) ok = put(p, file);
+    return ok && (!kind->make || kind->make(p));
+}
+
+// ---------------------------------------------------------------- as a zip archive
+static bool is_zip(const char *path) {
+    const size_t n = path ? strlen(path) : 0;
+    return n > 4 && !strcmp(path + n - 4, ".zip");
+}
+
+// All that a kind of firmware's packages has: its own files, then the C and its header. In the package.
+static int list_files(Package *p, const PackageKind *kind, const char **names) {
+    int n = 0;
+    const char *source = filled(p, kind->source);
+    for (const PackageFile *file = kind->file; file->path; file++) names[n++] = filled(p, file->path);
+    names[n++] = source;
+    names[n++] = arena_printf(p->arena, "%.*sh", (int)strlen(source) - 1, source);
+    return n;
+}
+
+static void remove_files(const Package *p, int n, const char *const *names) {
+    for (int i = 0; i < n; i++) {
+        char *path = arena_printf(p->arena, "%s/%s", p->dir, names[i]);
+        remove(path);
+        for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(p->dir); slash = strrchr(path, '/')) {
+            *slash = 0;
+            remove(path);                               // the folders, when the last file is gone
+        }
+    }
+    remove(p->dir);
+}
+
+// Everything is written into a folder beside the archive first, which is then gone.
+static bool write_zip(Package *p, const PackageKind *kind, CommandOptions *c) {
+    static const OutMark ours = { "burncc", true };
+    const char *path = c->compile.output, *names[MOST_FILES + 2], *in[MOST_FILES + 2], *from[MOST_FILES + 2];
+    char *folder = arena_printf(p->arena, "%s.XXXXXX", path);
+    if (!kind->embeds) {
+        diag_error_as(EXIT_USAGE, NULL, "--package %s is a folder, not a zip archive: -o DIR", kind->name);
+        return false;
+    }
+    if (!out_allowed(path, ours)) return false;
+    if (!mkdtemp(folder)) {
+        diag_error_as(EXIT_IO, NULL, "cannot make the folder '%s': %s", folder, strerror(errno));
+        return false;
+    }
+    p->dir = folder;
+    bool ok = write_files(p, kind, c);
+    const int n = list_files(p, kind, names);
+    for (int i = 0; i < n; i++) {
+        in[i] = arena_printf(p->arena, "%s/%s", p->name, names[i]);
+        from[i] = arena_printf(p->arena, "%s/%s", folder, names[i]);
+    }
+    ok = ok && zip_write(path, n, in, from);
+    remove_files(p, n, names);
+    return ok;
+}
+
+int command_package(Arena *a, CommandOptions *c) {
+    const Options *o = &c->compile;
     const PackageKind *kind = c->package;
     Package p = { .arena = a, .options = o, .name = o->name };
     p.dir = o->output ? o->output : arena_printf(a, "%s-%s", o->name, kind->name);
     package_word(&p, "NAME", p.name);
-    o->output = arena_printf(a, "%s/%s", p.dir, filled(&p, kind->source));
-    Programs *programs = compile_programs(a, o);
-    if (!programs) return diag_status();
-    p.graph = graph_root(programs->at[0].plan->graph);
-    p.weight_bytes = programs->at[0].plan->weight_bytes;
-    p.work_bytes = programs->at[0].plan->work_bytes;
-    p.weights = p.weight_bytes > o->embed_limit;
-    if (!fits(&p, kind, programs) || !folders(&p, o->output) || !compile_write(a, o, programs)) return diag_status();
-    package_word(&p, "LICENSE", licence_of(p.graph));
-    kind->words(&p);
-    bool ok = true;
-    for (const PackageFile *file = kind->file; ok && file->path; file++) ok = put(&p, file);
-    if (ok && kind->make) kind->make(&p);
+    if (is_zip(o->output)) write_zip(&p, kind, c);
+    else write_files(&p, kind, c);
     return diag_status();
 }

@@ -47,7 +47,7 @@ BURN_INLINE uint32_t burn_q8_word(const int8_t *p)
 /* Bytes 0 and 2 of a word as half words, and 1 and 3. */
 BURN_INLINE int16x2_t burn_q8_even(uint32_t w)
 {
-    return __sxtb16(w);
+    return __sxtb16((int32_t)w);
 }
 
 BURN_INLINE int16x2_t burn_q8_odd(uint32_t w)
@@ -57,7 +57,7 @@ BURN_INLINE int16x2_t burn_q8_odd(uint32_t w)
     __asm__("sxtb16 %0, %1, ror #8" : "=r"(d) : "r"(w));
     return d;
 #else
-    return __sxtb16(__ror(w, 8));
+    return __sxtb16((int32_t)__ror(w, 8));
 #endif
 }
 #endif

@@ -29,6 +29,29 @@ status 4 "others' files stay" "$burncc" several.onnx --package arduino -o foreig
 grep -qx 'name=mine' foreign/library.properties
 result $? "as they are"
 
+# ---- archives
+status 0 "a zip archive" "$burncc" several.onnx --package arduino --quiet --name several -o several.zip
+python3 - >out 2>err <<'END'
+import os, zipfile
+z = zipfile.ZipFile("several.zip")
+assert z.testzip() is None
+inside = {"several/" + os.path.relpath(os.path.join(d, f), "several-arduino")
+          for d, _, files in os.walk("several-arduino") for f in files}
+assert set(z.namelist()) == inside and len(z.namelist()) == len(inside)
+assert all(z.read(n) == open("several-arduino" + n[len("several"):], "rb").read() for n in inside)
+END
+result $? "has the folder's files, in one folder"
+cp several.zip first.zip
+TZ=Asia/Tokyo "$burncc" several.onnx --package arduino --quiet --name several -o several.zip
+cmp several.zip first.zip
+result $? "the same bytes again, over the first"
+echo mine >others.zip
+status 4 "others' archives stay" "$burncc" several.onnx --package arduino -o others.zip --quiet
+status 2 "no archive" "$burncc" several.onnx --package cargo -o cargo.zip --quiet
+status 2 "an archive with weights beside it" "$burncc" "$digits/digits.onnx" --package arduino --embed-limit 0 -o no.zip
+[ "$(echo *.zip*)" = "first.zip others.zip several.zip" ] && grep -qx mine others.zip
+result $? "nothing is left behind"
+
 # ---- what the formats want
 properties() { # of a library.properties
     for field in name version author maintainer sentence paragraph category url architectures includes; do

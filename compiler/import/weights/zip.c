@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Zip archives through libzip, which checks the structure and the checksums.
+// Zip archives through libzip, which checks the structure and the checksums; and writes them.
 //
 // In: a mapped file, untrusted. Out: names, and bytes of entries. The idea: what all entries say to hold together is
 // bounded by the file's own size before any is unpacked, so that neither a bomb nor entries that overlap take more.
@@ -93,4 +93,26 @@ bool zip_entry(Arena *a, const Zip *z, int i, const uint8_t **data, size_t *size
     *data = at;
     *size = n;
     return !more && got == n;
+}
+
+// ---------------------------------------------------------------- writing
+static bool add_file(zip_t *zip, int i, const char *name, const char *from) {
+    enum { YEAR_1980 = 1 << 5 | 1 };                    // as DOS dates begin: no time of day in what we write
+    zip_source_t *source = zip_source_file(zip, from, 0, -1);
+    const zip_int64_t at = source ? zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (source && at < 0) zip_source_free(source);
+    return at >= 0 && !zip_set_file_compression(zip, (zip_uint64_t)at, i ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0)
+        && !zip_file_set_dostime(zip, (zip_uint64_t)at, 0, YEAR_1980, 0);
+}
+
+bool zip_write(const char *path, int n, const char *const *names, const char *const *from) {
+    int code = 0;
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
+    bool good = zip != NULL;
+    for (int i = 0; good && i < n; i++) good = add_file(zip, i, names[i], from[i]);
+    if (good && !zip_close(zip)) return true;
+    if (zip) zip_discard(zip);
+    const Loc file = { .file = path, .node = -1 };
+    diag_error_as(EXIT_IO, &file, "the zip archive cannot be written");
+    return false;
 }
