@@ -37,6 +37,7 @@ BROKEN = re.compile(
     r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the "
     r"compiled model"
     r"|FAIL (crashed|wrote outside|the child process|run returned)")
+DEVICE_LIMIT = re.compile(r"FAIL run returned -5: (.* has \d+ at most)")      # a GPU that is too small for it
 LATE = re.compile(r"FAIL no end after")
 NOTE = re.compile(r" (frozen|note)=(.+)")
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
@@ -228,6 +229,8 @@ def run_case(case, env, timeout):
     text = err + out
     if rc is None:
         state, reason = "hang", f"no end within {timeout} s"
+    elif DEVICE_LIMIT.search(text):
+        state, reason = "unsupported", DEVICE_LIMIT.search(text)[1]
     elif rc < 0 or rc > 5 or BROKEN.search(text):
         state, reason = "crash", f"status {rc}: " + first_reason(text)
     elif rc == 0:

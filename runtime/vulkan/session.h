@@ -111,29 +111,7 @@ static int program_check(burn_vk *vk, const burn_vk_program *p)
     return rc == BURN_OK ? windows_check(vk, p, limit) : rc;
 }
 
-/* --- pipelines ---------------------------------------------------------------------------------------------------- */
-
-/* The first kernel with the module of kernel k. */
-static size_t kernel_first(const burn_vk *vk, const burn_vk_program *p, size_t k)
-{
-    size_t first = 0;
-    while (kernel_chosen(vk, p, first)->spirv != kernel_chosen(vk, p, k)->spirv)
-        first++;
-    return first;
-}
-
-static int session_create_pipeline(burn_vk_session *s, size_t k)
-{
-    burn_vk *vk = s->vk;
-    const burn_vk_kernel *kernel = kernel_chosen(vk, s->program, k);
-    size_t first = kernel_first(vk, s->program, k);
-    if (first < k) {
-        s->pipelines[k] = s->pipelines[first];
-        return BURN_OK;
-    }
-    return vk_result(vk, pipeline_make(vk->device, vk->cache, s->layout, kernel->spirv, kernel->spirv_words,
-                             &s->pipelines[k]), kernel->name);
-}
+#include "pipelines.h"
 
 /* --- sessions ----------------------------------------------------------------------------------------------------- */
 
@@ -161,8 +139,8 @@ int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weight
         rc = block_copy(vk, &s->weights, 0, (void *)(uintptr_t)weights, program->weights_bytes, true);
     if (rc == BURN_OK)
         rc = vk_result(vk, layouts_make(vk->device, &s->set_layout, &s->layout), "the layout of kernels");
-    for (size_t k = 0; rc == BURN_OK && k < program->kernel_count; k++)
-        rc = session_create_pipeline(s, k);
+    if (rc == BURN_OK)
+        rc = pipelines_create(s);
     if (rc == BURN_OK)
         cache_keep(vk);
     if (rc == BURN_OK)

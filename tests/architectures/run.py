@@ -4,8 +4,8 @@
 
 In: an archive of ONNX graphs without weights and the script that draws them. For each graph: fill it, run it in ONNX
 Runtime on drawn inputs (both in the interpreter that --python names, which has numpy, onnx and onnxruntime), then
-`burncc verify`. Out: a state per graph, compared with status.txt. The largest error of each output must be at most
-1e-4 of its largest element."""
+`burncc verify`. Out: a state per graph, compared with status.txt (status-gpu.txt for --target vulkan: what Mesa's
+lavapipe does). The largest error of each output must be at most 1e-4 of its largest element."""
 import pathlib
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def main():
             str(stripped), args.burncc, "verify", "--target", args.target, "--quiet"
         ]
         cases.append(harness.Case(name, name.rpartition(".")[2], command))
-    return harness.run(cases, args, HERE / "status.txt",
+    return harness.run(cases, args, HERE / ("status-gpu.txt" if args.target == "vulkan" else "status.txt"),
                        "PyTorch's exports: name, state, reason. Written by run.py --bless.")
 
 

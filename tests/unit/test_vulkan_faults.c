@@ -15,9 +15,10 @@
 #include <vulkan/vulkan.h>
 
 static struct {
-    int calls, refused_at;     // the call to refuse, from 1; 0: none
+    _Atomic int calls;         // threads that make pipelines count, too
+    int refused_at;            // the call to refuse, from 1; 0: none
     VkResult with;
-    int alive;                 // objects of Vulkan, and blocks of memory
+    _Atomic int alive;         // objects of Vulkan, and blocks of memory
     const char *last;          // what was refused
     const char *before;        // the call before: who asks again and again counts once
     VkDevice device;           // on which nothing runs any more when it is lost
@@ -45,9 +46,14 @@ static VkResult made(VkResult result, int number)
     return result;
 }
 
+static void gone(bool was)
+{
+    fault.alive -= was;
+}
+
 #define CALL(call, ...) (refuse(#call) ? fault.with : call(__VA_ARGS__))
 #define MAKE(call, number, ...) made(CALL(call, __VA_ARGS__), number)
-#define GONE(object, call) (fault.alive -= (object) != VK_NULL_HANDLE, call)
+#define GONE(object, call) (gone((object) != VK_NULL_HANDLE), call)
 
 // A macro's own name is not replaced again: these call what they are called.
 #define vkCreateInstance(...) MAKE(vkCreateInstance, 1, __VA_ARGS__)
@@ -100,7 +106,7 @@ static void *counted(void *block)
 #undef free
 #define calloc(n, size) counted(refuse("calloc") ? NULL : calloc(n, size))
 #define malloc(size) counted(refuse("malloc") ? NULL : malloc(size))
-#define free(block) (fault.alive -= (block) != NULL, free(block))
+#define free(block) (gone((block) != NULL), free(block))
 
 #include "runtime/vulkan.c"
 
@@ -286,6 +292,55 @@ static void test_each_call_staged(void **state)
     unsetenv("BURN_VK_STAGING");
 }
 
+/* Enough modules that several threads make their pipelines, which run, and are gone when one of the calls is refused,
+ * by whichever thread. */
+static void test_many_pipelines(void **state)
+{
+    (void)state;
+    enum { MODULES = 24 };
+    burn_vk *vk = open_or_skip();
+    SpirvModule many[MODULES];
+    burn_vk_kernel rows[MODULES + 1];
+    char text[512];
+    float y[N];
+    for (int i = 0; i < MODULES; i++) {
+        snprintf(text, sizeof text, HEAD "void main() { uint x = gl_GlobalInvocationID.x; f[x] = %s * w[x] + %d.0; }\n",
+            i ? "f[x]" : "0.0", i);
+        many[i] = compile(text, "one of many");
+        rows[i] = kernel("one of many", &many[i], 1, (uint32_t)i);
+    }
+    rows[MODULES] = kernel("the first again", &many[0], 1, MODULES);
+    const burn_vk_io all = io("y", 0, BYTES);
+    burn_vk_program p = program_of("many", rows, MODULES + 1, BYTES, sizeof weights, NULL, 0, &all, 1);
+    const int alive = fault.alive;
+    int call = 1, refused = 0;
+    for (bool more = true; more; call++) {
+        burn_vk_session *s = NULL;
+        p.kernel_count = call % 2 ? MODULES : MODULES + 1;
+        refuse_at(call, VK_ERROR_OUT_OF_HOST_MEMORY);
+        const int rc = burn_vk_load(vk, &p, weights, &s);
+        more = fault.last != NULL;
+        refuse_at(0, VK_SUCCESS);
+        if (rc != BURN_OK)
+            expect_refused(vk, rc, alive);
+        else {
+            expect_ok(vk, burn_vk_run(s, NULL, (burn_tensor[]){ at(y, BYTES) }));
+            float want = 0;
+            for (int i = 0; i < MODULES; i++)
+                want = want * 2 + (float)i;
+            assert_true(y[N - 1] == (call % 2 ? want : 0));
+            burn_vk_session_free(s);
+        }
+        courier_close(vk);
+        assert_int_equal(fault.alive, alive);
+        refused += rc != BURN_OK;
+    }
+    assert_true(refused > 2 * MODULES);
+    for (int i = 0; i < MODULES; i++)
+        spirv_free(&many[i]);
+    burn_vk_close(vk);
+}
+
 static size_t heap_bytes(void)
 {
     return mallinfo2().uordblks;
@@ -413,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_each_call),
         cmocka_unit_test(test_each_call_staged),
         cmocka_unit_test(test_many_runs),
+        cmocka_unit_test(test_many_pipelines),
         cmocka_unit_test(test_counters),
     };
     return cmocka_run_group_tests_name("vulkan faults", tests, make_program, free_program);
