@@ -140,6 +140,7 @@ head += " " * (63 - (len(head) + 10) % 64) + "\n"
 pathlib.Path("windows.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
                                         + struct.pack("<4300f", *(math.sin(0.013 * i) for i in range(4300))))
 END
+mkdir windows
 for target in portable vulkan; do
     status 0 "they run: $target" "$burncc" run windows.c --input x=windows.npy --target $target --output windows/$target
 done
@@ -215,7 +216,7 @@ int main() { return gemm_program.input_count - 1; }' >caller.cc
 status 0 "the headers in C++" ${CXX:-c++} -std=c++11 -Wall -Wextra -pedantic -Werror -I. -I"$here/../.." \
     -fsyntax-only caller.cc
 # ---- what --report says of the device's memory is what the runtime takes
-cat >memory.c <<'END'
+cat >count.c <<'END'
 #include "used.h"
 #include <burn.h>
 #include <stdio.h>
@@ -247,11 +248,11 @@ for model in gemm conv_shares; do
     status 0 "memory of $model" "$burncc" $model/model.onnx --target vulkan --report -o used.c
     shared=$(sed -n 's/^  peak of one workspace: \([0-9]*\) bytes.*/\1/p' out)
     staged=$(sed -n 's/^  elsewhere \([0-9]*\),.*/\1/p' out)
-    ${CC:-cc} -O1 -I . -I "$here/../../runtime" memory.c used.c "$here/../../runtime/vulkan.c" -lvulkan -pthread \
-        -o memory >out 2>err && BURN_VK_STAGING=1 ./memory >out 2>err
+    ${CC:-cc} -O1 -I . -I "$here/../../runtime" count.c used.c "$here/../../runtime/vulkan.c" -lvulkan -pthread \
+        -o count >out 2>err && BURN_VK_STAGING=1 ./count >out 2>err
     [ -n "$staged" ] && [ "$(cat out)" = "$staged" ]
     result $? "where it is staged: $staged, $(cat out)"
-    ./memory >out 2>err                                     # where the device has memory that the host does not reach
+    ./count >out 2>err                                      # where the device has memory that the host does not reach
     [ "$(cat out)" = "$shared" ] || [ "$(cat out)" = "$staged" ]
     result $? "where it is shared: $shared, $(cat out)"
 done
