@@ -276,7 +276,7 @@ const Option options[] = {
         SET_ONE_OF(set_io, "int8 uint8 int16") },
     { "ram", 0, "BYTES", COMPILES, "Code",
         "the workspace that a run may take; 64K. Kernels go row by row where that helps; if it takes more nothing is "
-        "written",
+        "written. quantize: the most sensitive layers stay float as far as it goes",
         SET(set_ram) },
     { "region", 0, "NAME:SIZE", COMPILE | BUILDS | INSPECT, "Code",
         "a memory of a microcontroller, the fastest first; repeatable. The workspace is shared out to them, what is "

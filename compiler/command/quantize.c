@@ -324,6 +324,8 @@ static void end(const Quantizing *z) {
 
 int command_quantize(Arena *a, CommandOptions *c) {
     Quantizing z = { .a = a, .c = c, .o = arena_copy(a, &c->compile, sizeof c->compile) };
+    z.ram = z.o->ram;                                   // not of the simulation
+    z.o->ram = 0;
     Arena *own = arena_new();
     bool only = c->quantize.only != ONLY_NOT;
     if (!out_allowed(z.o->output, onnx_mark)) return diag_status();

@@ -19,6 +19,7 @@ typedef struct Quantizing {
     FitRun floats, whole;                               // the simulation twice, each with inputs of its own
     double *noise;                                      // of each point: signal to noise in dB; of each unit alone
     double *alone;
+    int64_t ram; bool *refused;                         // --ram, 0: any; units whose floats take more of it
 } Quantizing;
 
 int64_t quantizing_item(const burn_dataset *data, int64_t n, int64_t i);        // the i-th of n, from all over it

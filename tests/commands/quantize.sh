@@ -49,6 +49,16 @@ says '--budget$'
 says 'quantized_bytes=(3[0-3]|[12][0-9])[0-9]{3} '
 status 1 'no room' quantize -o b.onnx --budget 1K
 says 'the weights take 9336 bytes as integers'
+for ram in 8K:1 20K:2 31K:3; do        # its floats, and what the file then takes
+    status 0 "ram ${ram%:*}" quantize -o fits.onnx -f --ram ${ram%:*}
+    says "float_layers=${ram#*:} "
+    status 0 "ram ${ram%:*}, planned" "$burncc" fits.onnx --quiet -f --target cortex-m4 --ram ${ram%:*} -o fits.c
+done
+status 0 'ram and weights' quantize -o fits.onnx -f --ram 20K --budget 33K
+says 'float_layers=1 '
+status 3 'too little ram' quantize -o no.onnx --ram 4K
+says '--ram: with all that can be integers the model needs a workspace of 7872 bytes, not 4096'
+status 2 'ram of weights alone' "$burncc" quantize q.onnx --weights-only int8 --ram 4K -o no.onnx
 status 0 'nothing lost' quantize -o a.onnx --accuracy 0
 says 'float_accuracy=1 accuracy=1 '
 status 2 'no such layer' quantize -o k.onnx --keep conv9
