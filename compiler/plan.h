@@ -279,6 +279,7 @@ bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
 int64_t gpu_shares(const Node *product);
+bool gpu_calls(const Kernel *k);                        // gpu/sort.c: a called operation that has shaders
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 // bytes of the workspace in front of what is planned, that it may begin anywhere

@@ -12,11 +12,16 @@ enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
 typedef struct Functions Functions;
 struct CFile;
 struct KernelText;
+struct RunText;
 
 // What makes a C file of a program whose kernels run on a GPU (gpu/steps.c): prints a kernel's function as one that
 // hands it over, or false: it is C for the host
 typedef struct Handover {
     bool (*kernel)(const struct Handover *h, struct CFile *g, struct KernelText *t);
+    // is this loop one kernel? Then its body's have no functions, and the run function what hands it over, to run
+    // `trips` times
+    bool (*takes_loop)(const struct CFile *g, const Kernel *k);
+    void (*loop)(struct RunText *r, const Kernel *k, int depth, const char *trips);
     void *ctx;
 } Handover;
 

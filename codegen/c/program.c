@@ -7,7 +7,8 @@ static void print_kernels(CFile *g, const Program *p, Plan *plan, Functions *f) 
     g->plan = plan;
     for (int i = 0; i < plan->kernels.n; i++) {
         Kernel *k = plan->kernels.at[i];
-        for (int j = 0; j < kernel_bodies(k); j++) print_kernels(g, p, k->region.bodies[j], f);
+        const bool one = g->handover && g->handover->takes_loop(g, k);
+        for (int j = 0; j < kernel_bodies(k) && !one; j++) print_kernels(g, p, k->region.bodies[j], f);
         g->plan = plan;
         if (k->kind == KERNEL_REGION || k->kind == KERNEL_SIZES || plan_ran(plan, i)) continue;
         KernelText *t = NEW(g->arena, KernelText);

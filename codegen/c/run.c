@@ -111,6 +111,11 @@ static void print_loop(RunText *r, const Kernel *k, int depth) {
     const char *it = arena_printf(r->g->arena, "iteration%d", id),
                *go = goes_on ? NULL : arena_printf(r->g->arena, "go%d", id);
     for (int i = 0; i < carried; i++) copy(r, depth, b->inputs.at[2 + i], "", n->in[2 + i]);
+    if (r->g->handover && r->g->handover->takes_loop(r->g, k)) {
+        r->g->handover->loop(r, k, depth, trips_text(r, n));
+        for (int i = 0; i < carried; i++) copy(r, depth, n->out[i], "", b->inputs.at[2 + i]);
+        return;
+    }
     print_loop_head(r, k, depth, it, go);
     print_steps(r, k->region.bodies[0], depth + 1);
     for (int i = carried; i < n->n_out; i++) {

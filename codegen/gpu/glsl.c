@@ -165,7 +165,7 @@ static const char *kernel_op(const Kernel *k) {
     return n ? op_table[n->op].name : "copy";
 }
 
-static bool dtype_has_glsl(DType d) {
+bool glsl_has_type(DType d) {
     switch (d) {
     case DT_F8E4M3FN:
     case DT_F8E4M3FNUZ:
@@ -189,7 +189,7 @@ static void check_expr(Check *c, const Expr *e) {
     if (!e || !c->ok || c->seen[e->id]) return;
     c->seen[e->id] = true;
     const char *why = NULL;
-    if (!dtype_has_glsl(e->dtype)) why = "elements";
+    if (!glsl_has_type(e->dtype)) why = "elements";
     else if (e->dtype == DT_F64 && !op_has_doubles(e->op)) why = "functions";
     if (why && c->quiet) c->ok = false;
     else if (why) {
@@ -205,7 +205,9 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
                   most = l->arena_bytes > weights ? l->arena_bytes : weights;
     for (int i = 0; i < k->reads.n + k->writes.n; i++) {
         const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
-        if (most / (int64_t)dtype_size(layout_element(l, v)) <= INT32_MAX) continue;
+        int64_t bytes = (int64_t)dtype_size(layout_element(l, v));
+        if (gpu_calls(k) && bytes > (int64_t)sizeof(uint32_t)) bytes = sizeof(uint32_t);    // of scratch memory
+        if (most / bytes <= INT32_MAX) continue;
         diag_error_as(EXIT_LIMIT, kernel_loc(k),
             "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
             (long long)most);
@@ -221,7 +223,7 @@ static bool check_exprs(Arena *a, const Kernel *k, bool quiet) {
         check_expr(&c, s->expr);
         check_expr(&c, s->index);
         check_expr(&c, s->guard);
-        if (c.ok && !dtype_has_glsl(s->value->type.dtype)) {
+        if (c.ok && !glsl_has_type(s->value->type.dtype)) {
             if (!quiet)
                 diag_error(kernel_loc(k), "%s: GPU kernels have no %s elements; use --target generic", kernel_op(k),
                     dtype_name(s->value->type.dtype));
@@ -235,7 +237,7 @@ static bool is_own(const Kernel *k) { return k->kind == KERNEL_CALL && k->anchor
 
 bool glsl_can(Arena *a, const Kernel *k) {
     bool nest = k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->kind == KERNEL_PRODUCT;
-    return is_own(k) || (nest && check_exprs(a, k, true));
+    return is_own(k) || gpu_calls(k) || (nest && check_exprs(a, k, true));
 }
 
 // ---------------------------------------------------------------- the shader around the nest
@@ -248,7 +250,7 @@ static void print_views(Printing *p, Text *out) {
             done[b][s] = true;
             const char *name = view_name(p->arena, b, s);
             text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b,
-                p->written[b] ? "" : "readonly ", name, storage_glsl(s), name);
+                !p->written[b] ? "readonly " : p->coherent ? "coherent " : "", name, storage_glsl(s), name);
         }
     for (int b = 0; b < 2; b++)
         for (int i = 0; i < WIDE_COUNT; i++)
@@ -284,7 +286,7 @@ static void print_guarded(Printing *p, Text *out) {
 }
 
 // point -> i0, i1, ...: the last axis varies fastest, so that neighbours read neighbours.
-static void print_axes(const Printing *p, Text *out, int n) {
+void glsl_axes(const Printing *p, Text *out, int n) {
     const Kernel *k = p->kernel;
     int first = 0;
     while (first < n && k->axes.at[first].size == 1) first++;
@@ -342,7 +344,7 @@ static void print_thread(const Printing *p, Text *out, const Shader *s, int oute
             "    const bool live = point < %s;\n    point = min(point, %s - 1u);\n",
             group, each, points, points);
     }
-    print_axes(p, out, outer);
+    glsl_axes(p, out, outer);
 }
 
 static void print_parts(const Printing *p, Text *out) {
@@ -362,6 +364,7 @@ static void print_push(const Printing *p, Text *out) {
     for (int i = 0; i < p->placed.n; i++, next = ", ") text_printf(out, "%sat%d", next, i);
     for (int i = 0; i < k->sizes.n; i++, next = ", ")
         text_printf(out, "%s%s%s", next, i ? "" : "points, ", spell_symbol(p->arena, &symbols[k->sizes.at[i]]));
+    if (p->number) text_printf(out, "%s%s", next, p->number);
     if (*next == ',') text_printf(out, "; };\n");
 }
 
@@ -397,7 +400,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
 static bool check_own(const Layout *l, const Kernel *k) {
     for (int i = 0; i < k->call.args.n; i++) {
         DType d = k->call.args.at[i]->type.dtype;
-        if (dtype_has_glsl(d) && dtype_size(d) >= 4) continue;
+        if (glsl_has_type(d) && dtype_size(d) >= 4) continue;
         diag_error(kernel_loc(k), "kernels in GLSL take elements of 32 or 64 bits, and %s is one of %s", dtype_name(d),
             k->call.args.at[i]->def == k->anchor ? "its results" : "its inputs");
         return false;
@@ -499,6 +502,14 @@ static bool loop_kernel(Printing *p, Shader *out) {
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
     Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
     if (is_own(k)) return own_kernel(a, o, l, k, out);
+    if (gpu_calls(k)) {
+        const int64_t word = layout_scratch(k).at / (int64_t)sizeof(uint32_t);
+        if (!indices_fit(l, k)) return false;
+        if (k->scratch_bytes) p.more[p.n_more++] = (More){ "scratch_at", (uint32_t)word };
+        place_values(&p);
+        glsl_sort(&p, out);
+        return true;
+    }
     if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM && k->kind != KERNEL_PRODUCT) {
         diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
         return false;

@@ -16,9 +16,11 @@ typedef struct Printing {
     bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
     bool wide[2][WIDE_COUNT];                           // by buffer
     bool written[2], guarded[2][DT_COUNT];
+    bool coherent;                                      // what one thread has written others read
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
     VEC(Value *) placed;
     More more[2]; int n_more;                           // and before them others, by name
+    const char *number;                                 // and the last, which the call has; NULL: none
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
     const Value *four[MAX_FOURS]; int n_four;           // of which a function has four elements
@@ -32,6 +34,8 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
 const char *glsl_wide(Printing *p, Value *v, Wide wide);
 // what a load of this element of memory gives, as arithmetic takes it
 const char *glsl_load_text(Arena *a, DType d, const char *element);
+bool glsl_has_type(DType d);                            // has GLSL such elements?
+void glsl_axes(const Printing *p, Text *out, int n);    // the first n axes as digits of `point`
 // how loop nests are spelled for p
 Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
@@ -40,6 +44,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
 bool glsl_gemm(Printing *p, Shader *out);
 bool glsl_matrix(Printing *p, Shader *out);
 bool glsl_product(Printing *p, Shader *out);            // product.c
+void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
 void glsl_finish(Printing *p, Text *out);
 void glsl_blocks(const Kernel *k, Shader *out);         // the workgroups of a product: a block of the result each

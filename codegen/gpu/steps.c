@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// GPU programs that are more than one list of kernels: sizes that the run is told or finds out, If and Loop, sorts and
-// strings, several functions, training.
+// GPU programs that are more than one list of kernels: sizes that the run is told or finds out, If and Loop, searches
+// and strings, several functions, training.
 //
 // In: programs with their plans. Out: the C file of any C target (codegen/c), in which the function of a kernel that
 // GLSL can express hands it over to the GPU instead of computing; the others, and all control, are C for the host over
@@ -14,8 +14,11 @@
 //       const uint32_t numbers[] = {(uint32_t)points, (uint32_t)n_batch};
 //       gpu->dispatch(gpu, &kernel, (const uint32_t[3]){...}, 1, 2, operands, 2, numbers);
 //   }
+//
+// A sort is several dispatches.
 #include "vulkan.h"
 #include "codegen/c/c.h"
+#include "codegen/c/run.h"
 #include "spirv.h"
 
 #include <string.h>
@@ -51,12 +54,13 @@ static Layout layout_loose(Arena *a, const Plan *p) {
 }
 
 // ---------------------------------------------------------------- a kernel
-static Module *module_of(const StepsFile *f, CFile *g, const KernelText *t, const Shader *s) {
+static Module *module_of(const StepsFile *f, CFile *g, const KernelText *t, const Shader *s, int pass) {
     Module *m = strmap_get(f->modules, s->glsl);
     if (m) return m;
     Arena *a = graph_root(g->plan->graph)->arena;       // that of the text goes with the kernel
     m = NEW(a, Module);
     m->words = arena_printf(a, "%s_words", t->name);
+    if (pass) m->words = arena_printf(a, "%s_%d", m->words, pass);
     if (!vulkan_print_module(a, &g->data, g->plan, t->kernel, s, m->words, &m->key, &m->count)) return NULL;
     strmap_put(f->modules, arena_strdup(a, s->glsl), m);
     return m;
@@ -80,6 +84,10 @@ static void print_operands(const KernelText *t, const Shader *s, Text *out) {
     if (counts(k)) {                                    // as share_memory() of product.c has them
         text_printf(out, "{scratch, %lld, 16}, {gpu->counters(gpu, %lld), %lld, 4}", (long long)k->scratch_bytes,
             (long long)k->product.blocks, (long long)k->product.blocks * 4);
+        next = ", ";
+    }
+    if (gpu_calls(k) && k->scratch_bytes) {             // its only other push constant
+        text_printf(out, "{scratch, %lld, 4}", (long long)k->scratch_bytes);
         next = ", ";
     }
     for (int i = 0; i < s->n_placed; i++, next = ", ") {
@@ -109,7 +117,24 @@ static void print_groups(const KernelText *t, const Shader *s, Text *out) {
 
 // All that its text says of values lies at push constants: nothing is a number of the arena's.
 static bool all_placed(const Kernel *k, const Shader *s) {
-    return s->n_placed == k->writes.n + k->reads.n;
+    return gpu_calls(k) || s->n_placed == k->writes.n + k->reads.n;
+}
+
+// One dispatch of the kernel's; of several, each stands in a block of its own.
+static void print_dispatch(const StepsFile *f, CFile *g, const KernelText *t, const Shader *s, int pass, bool alone) {
+    const Kernel *k = t->kernel;
+    const Module *m = module_of(f, g, t, s, pass);
+    const int numbers = k->sizes.n ? 1 + k->sizes.n : 0;
+    if (!m) return;
+    if (!alone) text_printf(&g->c, "    {\n");
+    text_printf(&g->c, "    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx)};\n", m->words,
+        m->words, m->count, (unsigned long long)m->key);
+    print_operands(t, s, &g->c);
+    print_groups(t, s, &g->c);
+    text_printf(&g->c, "    gpu->dispatch(gpu, &kernel, groups, %d, %d, %s, %d, %s);\n",
+        k->writes.n + s->n_push - s->n_placed, s->n_push, s->n_push ? "operands" : "(const burn_gpu_operand *)0",
+        numbers, numbers ? "numbers" : "(const uint32_t *)0");
+    if (!alone) text_printf(&g->c, "    }\n");
 }
 
 // A text of the model's own stands in the C file or in GLSL, not in both.
@@ -129,22 +154,45 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
                 MAX_PUSH - 1 - k->sizes.n);
         return is_missing(k);
     }
-    const Module *m = s.points ? module_of(h->ctx, g, t, &s) : NULL;
+    const char *scratch = counts(k) || (gpu_calls(k) && k->scratch_bytes) ? ", unsigned char *scratch" : "";
     c_take_params(g, t);
     text_printf(&g->c, "static void %s(burn_gpu_call *gpu%s", t->name, t->n_params || k->sizes.n ? ", " : "");
     c_print_params(g, t, &g->c);
-    text_printf(&g->c, "%s)\n{\n", counts(k) ? ", unsigned char *scratch" : "");
-    if (!m) text_printf(&g->c, "    (void)gpu;\n}\n\n");
-    if (!m) return true;
-    const int numbers = k->sizes.n ? 1 + k->sizes.n : 0;
-    text_printf(&g->c, "    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx)};\n", m->words,
-        m->words, m->count, (unsigned long long)m->key);
-    print_operands(t, &s, &g->c);
-    print_groups(t, &s, &g->c);
-    text_printf(&g->c, "    gpu->dispatch(gpu, &kernel, groups, %d, %d, %s, %d, %s);\n}\n\n",
-        k->writes.n + s.n_push - s.n_placed, s.n_push, s.n_push ? "operands" : "(const burn_gpu_operand *)0", numbers,
-        numbers ? "numbers" : "(const uint32_t *)0");
+    text_printf(&g->c, "%s)\n{\n", scratch);
+    int pass = 0;
+    for (const Shader *of = &s; of && of->points; of = of->then)
+        print_dispatch(h->ctx, g, t, of, pass++, !s.then);
+    text_printf(&g->c, pass ? "}\n\n" : "    (void)gpu;\n}\n\n");
     return true;
+}
+
+// ---------------------------------------------------------------- loops that are one kernel
+static bool takes_loop(const CFile *g, const Kernel *k) { return glsl_takes_loop(g->arena, k); }
+
+static void hand_over_loop(RunText *r, const Kernel *k, int depth, const char *trips) {
+    CFile *g = r->g;
+    Arena *a = g->arena;
+    const Program *program = r->s->program;
+    const Layout l = layout_loose(a, program->plan);
+    const char *words = arena_printf(a, "%s_%s_words", program->prefix, k->name),
+               *indent = arena_printf(a, "%*s", 4 * depth, "");
+    Shader s = { 0 };
+    uint64_t key;
+    size_t count;
+    const int writes = glsl_loop(a, g->options, &l, k, &s);
+    if (!vulkan_print_module(a, &g->data, program->plan, k, &s, words, &key, &count)) return;
+    text_printf(&r->body, "%s{\n%s    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx)};\n",
+        indent, indent, words, words, count, (unsigned long long)key);
+    text_printf(&r->body, "%s    const burn_gpu_operand operands[] = {", indent);
+    for (int i = 0; i < s.n_push; i++) {
+        const Value *v = s.placed[i];
+        text_printf(&r->body, "%s{%s, %lld, %d}", i ? ", " : "", c_value_place(r, v), (long long)type_bytes(&v->type),
+            (int)dtype_size(v->type.dtype));
+    }
+    text_printf(&r->body,
+        "};\n%s    const uint32_t groups[3] = {1, 1, 1}, trips = (uint32_t)(%s);\n"
+        "%s    burn_gpu->dispatch(burn_gpu, &kernel, groups, %d, %d, operands, 1, &trips);\n%s}\n",
+        indent, trips, indent, writes, s.n_push, indent);
 }
 
 bool steps_write(
@@ -155,6 +203,6 @@ bool steps_write(
             "--precision is for GPU programs that are one list of kernels, and this one has control on the host");
         return false;
     }
-    const Handover h = { hand_over, &f };
+    const Handover h = { hand_over, takes_loop, hand_over_loop, &f };
     return c_write(a, o, model, n, programs, training, &h);
 }

@@ -19,7 +19,7 @@
 typedef struct Dispatch {
     const Kernel *kernel;
     Shader shader;
-    int level, order;
+    int level, order, pass;                             // pass: of the kernel's
     const char *words, *words_instead;                  // the arrays of its modules
 } Dispatch;
 
@@ -142,6 +142,7 @@ static const char *print_module(
 
 static bool print_modules(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
     const char *name = arena_printf(g->arena, "%s_%s", prefix, d->kernel->name);
+    if (d->pass) name = arena_printf(g->arena, "%s_%d", name, d->pass);
     d->words = print_module(g, p, d->kernel, &d->shader, name, modules);
     if (d->words && d->shader.instead)
         d->words_instead = print_module(
@@ -271,16 +272,19 @@ static void declare(VkFile *g, const Program *p, const Layout *l, const char *na
 }
 
 // Shaders of the kernels that have anything to compute, by level; their number, or -1 with diagnostics.
-static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch *d) {
-    int n = 0;
+static int make_shaders(Arena *a, const Options *o, const Layout *l, const Plan *p, Dispatch **out) {
+    VEC(Dispatch) all = { 0 };
     bool ok = true;
     for (int i = 0; i < p->kernels.n; i++) {
-        d[n] = (Dispatch){ .kernel = p->kernels.at[i] };
-        if (!glsl_kernel(a, o, l, d[n].kernel, &d[n].shader)) ok = false;
-        else n += d[n].shader.points > 0;
+        Shader first = { 0 };
+        int pass = 0;
+        ok = glsl_kernel(a, o, l, p->kernels.at[i], &first) && ok;
+        for (const Shader *s = &first; ok && s && s->points; s = s->then)
+            VEC_PUSH(a, all, ((Dispatch){ .kernel = p->kernels.at[i], .shader = *s, .pass = pass++ }));
     }
-    sort_levels(l, d, n);
-    return ok ? n : -1;
+    if (all.n) sort_levels(l, all.at, all.n);
+    *out = all.at;
+    return ok ? all.n : -1;
 }
 
 // Shaders of a program with control on the host, of bodies too.
@@ -289,10 +293,17 @@ static bool dump_steps(Arena *a, const Options *o, const Layout *l, const Plan *
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
         Shader s = { 0 };
+        const bool one = glsl_takes_loop(a, k);
+        if (one) {
+            glsl_loop(a, o, l, k, &s);
+            text_printf(out, "// %s\n%s\n", k->name, s.glsl);
+            continue;
+        }
         for (int j = 0; j < kernel_bodies(k); j++) ok = dump_steps(a, o, l, k->region.bodies[j], out) && ok;
         if (!glsl_can(a, k)) text_printf(out, "// %s: on the host\n\n", k->name);
         else if (!glsl_kernel(a, o, l, k, &s)) ok = false;
-        else if (s.points) text_printf(out, "// %s\n%s\n", k->name, s.glsl);
+        for (const Shader *pass = &s; ok && pass && pass->points; pass = pass->then)
+            text_printf(out, "// %s\n%s\n", k->name, pass->glsl);
     }
     return ok;
 }
@@ -303,8 +314,8 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     Layout l = layout_make(a, p, p->weight_bytes > o->embed_limit);
     layout_windows(a, &l);
     if (steps_wanted(a, 1, &alone, NULL)) return dump_steps(a, o, &l, p, out);
-    Dispatch *d = NEW_ARRAY(a, Dispatch, p->kernels.n + 1);
-    int n = make_shaders(a, o, &l, p, d);
+    Dispatch *d;
+    int n = make_shaders(a, o, &l, p, &d);
     for (int i = 0; i < n; i++)
         for (const Shader *s = &d[i].shader; s; s = s->instead)
             text_printf(out, "// %s%s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name,
@@ -317,9 +328,9 @@ static bool vulkan_program(VkFile *g, const Program *p) {
     const Plan *plan = p->plan;
     Layout l = layout_make(g->arena, plan, g->external);
     layout_windows(g->arena, &l);
-    Dispatch *d = NEW_ARRAY(g->arena, Dispatch, plan->kernels.n + 1);
+    Dispatch *d;
     StrMap *modules = strmap_new(g->arena);
-    int n = make_shaders(g->arena, g->options, &l, plan, d);
+    int n = make_shaders(g->arena, g->options, &l, plan, &d);
     bool ok = n >= 0;
     for (int i = 0; i < n; i++) {
         progress_stage("%s: shader %d of %d", p->name, i + 1, n);

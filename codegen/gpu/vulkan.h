@@ -44,6 +44,7 @@ typedef struct Shader {
     // type
     struct Shader *instead; DType matrices;
     Value *placed[MAX_PUSH]; int n_placed;              // whose places the last of those are
+    struct Shader *then;                                // what the kernel goes on with when all of this is done
 } Shader;
 
 // custom.c: an operand of a model's own kernel: the view and the element of it that it begins with
@@ -55,6 +56,10 @@ const char *glsl_custom_text(Arena *a, const char *text, int n, const Operand *o
 bool glsl_can(Arena *a, const Kernel *k);
 // false with a diagnostic at the kernel's node
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
+// loop.c: is this loop one dispatch? Its shader, which takes how often it runs as its last push constant; how many of
+// the values placed it writes, the first ones
+bool glsl_takes_loop(Arena *a, const Kernel *k);
+int glsl_loop(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out);
 // steps.c: the C file of programs that are more than one list of kernels
 bool steps_wanted(Arena *a, int n, const Program *programs, const struct Training *training);
 bool steps_write(

@@ -261,8 +261,8 @@ bool eval_cumulate(const Node *n, Tensor *const *in, Tensor *const *out) {
     return true;
 }
 
-// y_i = sum of x_k over k <= i: quadratic in the axis, but parallel over everything; a back end may claim the whole
-// scan instead.
+// y_i = sum of x_k over k <= i: quadratic in the axis, but parallel over everything; passes/split_scan.c makes long
+// axes short ones.
 Expr *lower_cumulate(Lower *l, Node *n, int out, Expr *const *idx) {
     (void)out;
     const Type *t = &n->in[0]->type;

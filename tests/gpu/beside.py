@@ -4,6 +4,7 @@
 
 Each case is a graph as text and its inputs, run for both targets. Outputs have the same bits, or where the order of a
 sum may differ are within the bound of the case. Skips where there is no Vulkan device."""
+import math
 import os
 import pathlib
 import random
@@ -75,7 +76,99 @@ def scatters(r):
         "at": ("i64", (4000,), at(4000, 100)), "ones": ("i32", (4000,), [1] * 4000)})
 
 
-ALL = [scatters]
+SPECIAL = [NAN, -NAN, INF, -INF, 0.0, -0.0, 1e-40, -1e-40]
+
+
+def many(r, dtype, n):
+    """Numbers of which many are equal; of floats every kind there is."""
+    if dtype in ("f32", "f64"):
+        return [r.choice([r.choice(SPECIAL), float(r.randrange(-20, 20)), r.uniform(-1, 1)]) for _ in range(n)]
+    bits = {"8": 8, "2": 32, "4": 64}[dtype[-1]]
+    low, high = (0, 2**bits - 1) if dtype[0] == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
+    return [r.choice([r.randint(low, high), low, high, r.randrange(9)]) for _ in range(n)]
+
+
+SORTS = [  # dtype, shape, axis, how many are wanted (0: all), largest
+    ("f32", (3, 1), 1, 0, 0), ("f32", (2, 7, 5), 1, 0, 1), ("f32", (300, 33), 1, 4, 1), ("f32", (2, 2048), 1, 0, 0),
+    ("f32", (2, 2049), 1, 0, 1), ("f32", (1, 9001), 1, 0, 0), ("f32", (5000, 3), 0, 20, 1), ("f32", (40000,), 0, 3, 0),
+    ("f32", (3, 6000), 1, 1500, 1), ("f64", (2, 3000), 1, 0, 0), ("f64", (5000,), 0, 10, 1), ("i64", (4, 300), 1, 0, 1),
+    ("i64", (3000,), 0, 7, 0), ("u64", (1500, 2), 0, 0, 0), ("i32", (2500,), 0, 0, 1), ("u32", (700,), 0, 9, 0),
+    ("u8", (3, 3000), 1, 0, 0), ("i8", (3, 3000), 1, 100, 1)]
+
+
+def sorts(r, steps=False):
+    """Lines of a block, of many, along any axis; all or the first few, either way; equal keys and NaN."""
+    ends = [f"%{i} x{i}: {d}[{','.join(map(str, s))}]" for i, (d, s, *_) in enumerate(SORTS)]
+    at, nodes, out = len(SORTS) + 1, [], []
+    for i, (_, shape, axis, count, largest) in enumerate(SORTS):
+        sizes = f", sizes=[{count}]" if count else ""
+        nodes.append(f"  %{at}, %{at + 1} = Sort(%{i}) {{axis={axis}, largest={largest}{sizes}}}")
+        out += [f"%{at} v{i}"] * (i % 4 != 0) + [f"%{at + 1} p{i}"] * (i % 4 != 2)
+        at += 2
+    if steps:  # a size that only the run knows makes it a program with control on the host
+        ends.append(f"%{len(SORTS)} n: f32[n]")
+        nodes.insert(0, "  dim n 1..4")
+        nodes.append(f"  %{at} = Neg(%{len(SORTS)})")
+        out.append(f"%{at} neg")
+    graph = f"graph g({', '.join(ends)}) {{\n" + "\n".join(nodes) + f"\n  return {', '.join(out)}\n}}\n"
+    inputs = {f"x{i}": (d, s, many(r, d, math.prod(s))) for i, (d, s, *_) in enumerate(SORTS)}
+    if steps:
+        inputs["n"] = ("f32", (3,), floats(r, 3))
+    return Case("sorts, steps" if steps else "sorts", graph, inputs)
+
+
+def scans(r):
+    """Running sums, products and extremes along lines of every length, forwards and backwards, with and without the
+    element itself; of integers, and floats with NaN, are they exact."""
+    nodes, out, inputs, ends = [], [], {}, []
+    kinds = [("Sum", "f32", (3, 5000), 1, 0, 0), ("Sum", "f32", (257, 4), 0, 1, 0), ("Sum", "f32", (20000,), 0, 1, 1),
+             ("Sum", "i64", (1000, 3), 0, 0, 1), ("Max", "f32", (2, 700), 1, 0, 0), ("Min", "i32", (4097,), 0, 1, 1),
+             ("Prod", "f32", (2, 300), 1, 0, 1), ("Prod", "i32", (900,), 0, 0, 0), ("Sum", "f32", (2, 256), 1, 0, 1)]
+    for i, (op, dtype, shape, axis, exclusive, reverse) in enumerate(kinds):
+        ends.append(f"%{i} x{i}: {dtype}[{','.join(map(str, shape))}]")
+        at = len(kinds) + i
+        nodes.append(f"  %{at} = Cum{op}(%{i}) {{axis={axis}, exclusive={exclusive}, reverse={reverse}}}")
+        out.append(f"%{at} y{i}")
+        n = math.prod(shape)
+        some = many(r, dtype, n) if op in ("Max", "Min") or dtype[0] != "f" else floats(r, n)
+        if (op, dtype) == ("Prod", "f32"):
+            some = [0.99 + 0.02 * abs(v) for v in some]
+        inputs[f"x{i}"] = (dtype, shape, some)
+    graph = f"graph g({', '.join(ends)}) {{\n" + "\n".join(nodes) + f"\n  return {', '.join(out)}\n}}\n"
+    return Case("scans", graph, inputs, close=2e-6)
+
+
+def loops(r):
+    """Loops of small steps: recurrent nets of one and two directions, lines of several lengths; carried values that
+    change places, what each step gives, and bools."""
+    graph = """graph g(%0 x: f32[9,3,8], %1 w: f32[2,48,8], %2 r: f32[2,48,12], %3 b: f32[2,96], %4 w3: f32[1,36,8], \
+%5 r3: f32[1,36,12], %6 w1: f32[1,12,8], %7 r1: f32[1,12,12], %8 long: i32[3], %9 u: f32[5], %10 v: f32[5]) {
+  %13, %14, %15 = LSTM(%0, %1, %2, %3, %8) {direction="bidirectional", \
+activations="Sigmoid Tanh Tanh Sigmoid Tanh Tanh"}
+  %16, %17 = GRU(%0, %4, %5) {direction="reverse", activations="Sigmoid Tanh"}
+  %18, %19 = RNN(%0, %6, %7) {direction="forward", activations="Tanh"}
+  %20 = const i64[] {11}
+  %21 even = const bool[5] {1, 0, 1, 0, 1}
+  %22, %23, %24, %25, %26 = Loop(%20, _, %9, %10, %21)
+    body step(%30 i: i64[], %31 c: bool[], %32 p: f32[5], %33 q: f32[5], %34 e: bool[5]) {
+      %35 = Cast(%30) {to=f32}
+      %36 = Mul(%32, %35)
+      %37 = Sin(%36)
+      %38 = Where(%34, %33, %37)
+      %39 = Not(%34)
+      return %31, %33, %38, %39, %37, %33
+    }
+  return %13 a, %14 a1, %15 a2, %16 d, %17 d1, %18 f, %22 l0, %23 l1, %24 l2, %25 l3, %26 l4
+}
+"""
+    ends = [("x", (9, 3, 8)), ("w", (2, 48, 8)), ("r", (2, 48, 12)), ("b", (2, 96)), ("w3", (1, 36, 8)),
+            ("r3", (1, 36, 12)), ("w1", (1, 12, 8)), ("r1", (1, 12, 12)), ("u", (5,)), ("v", (5,))]
+    inputs = {name: ("f32", shape, floats(r, math.prod(shape))) for name, shape in ends}
+    inputs["long"] = ("i32", (3,), [9, 4, 1])
+    return Case("loops", graph, inputs, close=3e-6)
+
+
+ALL = [scatters, loops, scans, sorts, lambda r: sorts(r, True)]
 
 
 def run(burncc, folder, case, target):
@@ -90,7 +183,7 @@ def run(burncc, folder, case, target):
 
 
 def differs(x, y, close):
-    if close is None:
+    if close is None or isinstance(x[0], int):
         same = struct.pack(f"<{len(x)}d", *x) == struct.pack(f"<{len(y)}d", *y) if isinstance(x[0], float) else x == y
         return None if same else next(i for i in range(len(x)) if repr(x[i]) != repr(y[i]))
     scale = max([abs(v) for v in x if v == v and abs(v) != INF] + [1e-30])

@@ -16,6 +16,7 @@ bool gpu_claims(const Node *n, const Options *o) {
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
+    for (int i = 0; i < p->kernels.n; i++) gpu_sort(p->kernels.at[i]);
     if (p->options->precision && !p->parent) gpu_halves(p);
     // products store over nothing that they read
     for (int i = 0; i < p->kernels.n; i++)

@@ -6,6 +6,7 @@
 
 void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
 void gpu_scatter(Arena *a, Kernel *k);                  // scatter.c: updates that may meet, by many threads
+void gpu_sort(Kernel *k);                               // sort.c: a called sort, as shaders
 void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
