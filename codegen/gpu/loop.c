@@ -21,6 +21,7 @@
 enum { THREADS = 256 };
 // of one workgroup, in a microsecond: bytes, and operations
 static const double near_bytes = 60e3, near_operations = 400e3;
+static const double patience = 500e3;                   // microseconds: systems end kernels that take seconds
 
 // ---------------------------------------------------------------- which loops
 static bool is_true(const Value *v) { return v->data && tensor_get_i(v->data, 0); }
@@ -31,6 +32,12 @@ static bool only_counts(const Node *n) {
     const Value *last = b->outputs.at[0];
     const bool goes_on = (!n->in[1] || is_true(n->in[1])) && (is_true(last) || last == b->inputs.at[1]);
     return goes_on && (node_ints(n, "trips", &count) || (n->in[0] && n->in[0]->data));
+}
+
+static double most_trips(const Node *n) {
+    int count;
+    const int64_t *trips = node_ints(n, "trips", &count);
+    return (double)(trips ? dim_upper(n->graph, trips[0]) : tensor_get_i(n->in[0]->data, 0));
 }
 
 static Buffer *place_of(const Plan *p, const Value *v, int64_t *at) {
@@ -98,7 +105,8 @@ bool glsl_takes_loop(Arena *a, const Kernel *k) {
         if (!type_is_static(&v->type) || !glsl_has_type(v->type.dtype) || !plan_value(body, v).buffer) return false;
     }
     const double commands = body->kernels.n + body->graph->outputs.n, spared = commands * gpu_machine.launch;
-    return body->kernels.n && t.at.n <= MAX_PUSH - 2 && bytes / near_bytes + operations / near_operations <= spared;
+    return body->kernels.n && t.at.n <= MAX_PUSH - 2 && bytes / near_bytes + operations / near_operations <= spared
+        && spared * most_trips(k->anchor) <= patience;
 }
 
 // ---------------------------------------------------------------- its shader
