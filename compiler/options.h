@@ -65,7 +65,7 @@ struct Options {
     DType io;                                           // --io: of inputs and outputs that it quantizes; 0: as they are
     const char *precision;                              // bf16, f16; NULL: as the model has it
     // --optimize size: the smallest code, and weights no larger than the model's
-    bool small;
+    bool small, fast;                                   // fast: --optimize speed, where that was said
     // what a program's workspace, its code with constants, and its calls may take; 0: what they do
     int64_t ram, flash, stack;
     VEC(Bank) banks;                                    // --region; none: one workspace, constants and code anywhere

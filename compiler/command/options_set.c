@@ -164,7 +164,8 @@ bool set_io(Arena *a, CommandOptions *o, const char *text) {
 bool set_optimize(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     o->compile.small = !strcmp(text, "size");
-    return o->compile.small || !strcmp(text, "speed")
+    o->compile.fast = !strcmp(text, "speed");
+    return o->compile.small || o->compile.fast
         || usage_error("--optimize: there are speed and size, not '%s'", text);
 }
 
@@ -452,6 +453,13 @@ bool set_weights_only(Arena *a, CommandOptions *o, const char *text) {
     (void)a;
     o->quantize.only = word_of("weights-only", (int)COUNT(words), words, text);
     return o->quantize.only > 0;
+}
+
+bool set_weight_type(Arena *a, CommandOptions *o, const char *text) {
+    static const char *const words[] = { [ONLY_NOT] = "", [ONLY_INT8] = "int8", [ONLY_INT4] = "int4" };
+    (void)a;
+    o->quantize.weights = word_of("weight-type", (int)COUNT(words), words, text);
+    return o->quantize.weights > 0;
 }
 
 bool set_keep(Arena *a, CommandOptions *o, const char *text) {

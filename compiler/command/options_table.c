@@ -268,7 +268,8 @@ const Option options[] = {
     { "records", 0, "FILE", COMPILE | BUILDS | INSPECT | FIT | APPLIES, "Code",
         "algorithms and blocks that `burncc tune` found; repeatable", SET(set_records) },
     { "optimize", 0, "speed|size", COMPILES, "Code",
-        "size: the least code, weights no larger than the model's; speed without it",
+        "size: the least code, weights no larger than the model's; speed: as without it, and weights of 4 bits are "
+        "bytes where that takes fewer instructions",
         SET_ONE_OF(set_optimize, "speed size") },
     { "io", 0, "TYPE", COMPILE | BUILDS | INSPECT, "Code",
         "int8, uint8 or int16: inputs and outputs that the model quantizes to it are these integers, with their scale "
@@ -448,6 +449,9 @@ const Option options[] = {
         FIELD(REAL, quantize.accuracy) },
     { "budget", 0, "BYTES", QUANTIZE, "Quantizing",
         "what weights may take: the most sensitive layers stay float as far as it goes", SET(set_budget) },
+    { "weight-type", 0, "TYPE", QUANTIZE, "Quantizing",
+        "int8 (default) or int4: what weights are between values of bytes; depthwise ones are int8",
+        SET_ONE_OF(set_weight_type, "int8 int4") },
     { "weights-only", 0, "TYPE", QUANTIZE, "Quantizing",
         "int8, int4 or f16: weights are stored so, and what computes stays float; needs no data",
         SET_ONE_OF(set_weights_only, "int8 int4 f16") },

@@ -17,7 +17,7 @@ enum { ALONE_ITEMS = 16, TRIED_ITEMS = 1000 };
 
 static int64_t unit_bytes(const QuantUnit *u, bool floats) {
     int64_t n = type_count(&u->w->type), scales = 4 * u->channels, bias = u->b ? 4 * u->channels : 0;
-    return floats ? 4 * n + bias : n + scales + bias;
+    return floats ? 4 * n + bias : quant_weight_bytes(u) + scales + bias;
 }
 
 int64_t quantizing_bytes(const Quantizer *q, bool floats) {
@@ -114,7 +114,8 @@ static bool within_ram(const Quantizing *z) {
 static bool within_budget(Quantizing *z, int64_t budget) {
     int64_t least = quantizing_bytes(z->q, false);
     if (least > budget) {
-        diag_error(NULL, "--budget: the weights take %lld bytes as integers; --weights-only int4 takes less",
+        diag_error(NULL,
+            "--budget: the weights take %lld bytes as integers; --weight-type int4 and --weights-only int4 take less",
             (long long)least);
         return false;
     }

@@ -94,6 +94,9 @@ static void take_weights(const Planner *p, QuantUnit *u) {
     u->axis = u->first->op == OP_Conv ? 0 : u->w->type.rank - 1;
     u->channels = u->w->type.rank ? u->w->type.dim[u->axis] : 1;
     memcpy(u->w->data, u->weight->data->data, (size_t)type_bytes(&u->w->type));
+    // a depthwise convolution's are few, and each of them counts
+    bool depthwise = u->first->op == OP_Conv && u->w->type.dim[1] == 1 && node_int(u->first, "group", 1) > 1;
+    u->as = depthwise ? DT_I8 : p->q->how.weights;
     u->scales = NEW_ARRAY(p->q->arena, double, u->channels);
     take_bias(p, u);
 }

@@ -17,6 +17,7 @@ extern const char *const quant_methods[QUANT_METHODS];  // their names
 typedef struct QuantHow {
     QuantMethod method;
     DType activations;                                  // i8 or u8
+    DType weights;                                      // i8 or i4
     bool per_tensor;                                    // one scale for all channels of weights
 } QuantHow;
 
@@ -41,6 +42,7 @@ typedef struct QuantUnit {
     Value *weight;                                      // the model's, its name
     Tensor *w, *b;                                      // its numbers; b: a vector for the channels, NULL: none
     int axis; int64_t channels;                         // of w's results
+    DType as;                                           // what w becomes
     double *scales;                                     // of w
     bool integer;
     const char *kept;                                   // why it stays float, NULL: it need not
@@ -77,6 +79,7 @@ bool quant_counts(const QuantHow *how);                 // does the method want 
 // ---------------------------------------------------------------- weights.c
 void quant_weights(Quantizer *q);                       // their scales
 float quant_rounded(const QuantUnit *u, int64_t i);     // weight i as integers have it
+int64_t quant_weight_bytes(const QuantUnit *u);         // of all of them
 void quant_see_channels(Quantizer *q, QuantPoint *p, const float *x, int64_t n);    // of an item, for what follows
 void quant_correct_biases(Quantizer *q);                // by what rounding the weights adds on average
 typedef enum QuantOnly { ONLY_NOT, ONLY_INT8, ONLY_INT4, ONLY_F16 } QuantOnly;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Weights as integers.
 //
-// In: units with their numbers; what their inputs are on average. Out: a scale for each channel, symmetric, -127..127;
+// In: units with their numbers; what their inputs are on average. Out: a scale for each channel, symmetric, -127..127
+// or -7..7;
 // biases that take back what rounding the weights adds; or, for --weights-only, a graph whose weights alone are stored
 // in few bits.
 #include "build/build.h"
@@ -9,18 +10,17 @@
 
 #include <math.h>
 
-enum { MOST = 127 };
-
+static int most_of(DType d) { return d == DT_I4 ? 7 : 127; }
 static double number(const Tensor *t, int64_t i) { return ((const float *)t->data)[i]; }
 
 // ---------------------------------------------------------------- scales
 
 static double square_error(const QuantUnit *u, int64_t c, double scale) {
-    double sum = 0;
+    double sum = 0, most = most_of(u->as);
     int64_t n = type_count(&u->w->type);
     for (int64_t i = 0; i < n; i++) {
         if (c >= 0 && unit_channel(u, i) != c) continue;
-        double x = number(u->w, i), error = x - scale * fmin(fmax(rint(x / scale), -MOST), MOST);
+        double x = number(u->w, i), error = x - scale * fmin(fmax(rint(x / scale), -most), most);
         sum += error * error;
     }
     return sum;
@@ -50,7 +50,7 @@ static void unit_scales(const Quantizer *q, QuantUnit *u) {
     for (int64_t c = 0; c < u->channels; c++) u->scales[c] = 0;
     for (int64_t i = 0; i < type_count(&u->w->type); i++) {
         double *s = &u->scales[unit_channel(u, i)];
-        *s = fmax(*s, fabs(number(u->w, i)) / MOST);
+        *s = fmax(*s, fabs(number(u->w, i)) / most_of(u->as));
         largest = fmax(largest, *s);
     }
     double input = q->points.at[q->point_of[u->first->in[0]->id]].scale, all = 0;
@@ -71,9 +71,11 @@ void quant_weights(Quantizer *q) {
 }
 
 float quant_rounded(const QuantUnit *u, int64_t i) {
-    double s = u->scales[unit_channel(u, i)];
-    return (float)(s * fmin(fmax(rint(number(u->w, i) / s), -MOST), MOST));
+    double s = u->scales[unit_channel(u, i)], most = most_of(u->as);
+    return (float)(s * fmin(fmax(rint(number(u->w, i) / s), -most), most));
 }
+
+int64_t quant_weight_bytes(const QuantUnit *u) { return (type_count(&u->w->type) * dtype_bits(u->as) + 7) / 8; }
 
 // ---------------------------------------------------------------- biases
 
@@ -139,7 +141,7 @@ static Value *dequantized(Graph *g, const Value *v, Tensor *q, Tensor *scales, i
 // In blocks along axis: symmetric, the largest of a block at the end of the range.
 static Value *in_blocks(Graph *g, const Value *v, int axis, int64_t block, DType d) {
     Type blocks = v->type;
-    int64_t inner = 1, size = v->type.dim[axis], most = d == DT_I4 ? 7 : MOST;
+    int64_t inner = 1, size = v->type.dim[axis], most = most_of(d);
     for (int k = axis + 1; k < v->type.rank; k++) inner *= v->type.dim[k];
     blocks.dim[axis] = (size + block - 1) / block;
     Tensor *scales = tensor_new(g->arena, blocks), *q = tensor_new(g->arena, v->type);
@@ -155,7 +157,7 @@ static Value *in_blocks(Graph *g, const Value *v, int axis, int64_t block, DType
 }
 
 static Value *in_channels(Graph *g, const Value *v, DType d) {
-    int64_t rows = v->type.dim[0], inner = type_count(&v->type) / rows, most = d == DT_I4 ? 7 : MOST;
+    int64_t rows = v->type.dim[0], inner = type_count(&v->type) / rows, most = most_of(d);
     Tensor *scales = tensor_new(g->arena, type_make(DT_F32, 1, &rows)), *q = tensor_new(g->arena, v->type);
     q->type.dtype = d;
     for (int64_t r = 0; r < rows; r++) {

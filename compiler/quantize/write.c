@@ -76,7 +76,7 @@ static void write_point(Quantizer *q, const QuantPoint *p) {
 static Value *whole_weights(Graph *g, const QuantUnit *u, Value *scale) {
     const char *name = u->weight->name ? u->weight->name : arena_printf(g->arena, "%s.weight", u->name);
     Tensor *t = tensor_new(g->arena, u->w->type);
-    t->type.dtype = DT_I8;
+    t->type.dtype = u->as;
     for (int64_t i = 0, n = type_count(&u->w->type); i < n; i++)
         tensor_set_i(t, i, (int64_t)rint(quant_rounded(u, i) / u->scales[unit_channel(u, i)]));
     Value *numbers = graph_const(g, t, arena_printf(g->arena, "%s_quantized", name));

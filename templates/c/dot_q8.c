@@ -10,7 +10,9 @@
  *   CT                type of C's elements
  *   BATCH G           matrices, and groups of columns with operands of their own (else 1)
  *   H W N             rows in H lines of W, columns of a group
- *   K KP              bytes of a row, and of a column in B: KP is K or more
+ *   K KP              bytes of a row, and of its copy where WINDOW is 1: KP is K or more
+ *   KB                bytes of a column in B
+ *   PACKED            1: weights have 4 bits and lie two to a byte, in the order of vec_q4.h
  *   AB AG AY AX       strides of A in bytes: of a matrix, a group, a line, a row
  *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
  *                     AX are strides of the image then
@@ -22,11 +24,12 @@
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
- * B is packed by the compiler (pack_q8): [b][g][n][KP], zeros past K. scratch: MR * KP bytes where WINDOW is 1.
+ * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP bytes where WINDOW is 1.
  * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
  */
 #include "vec.h"
 #include "vec_q8.h"
+#include "vec_q4.h"
 // holes
 #define KERNEL dot_q8
 #define CT int32_t
@@ -37,6 +40,8 @@
 #define N 64
 #define K 64
 #define KP 64
+#define KB 64
+#define PACKED 0
 #define AB 0
 #define AG 0
 #define AY 0
@@ -72,7 +77,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
         for (ptrdiff_t g = 0; g < G; g++)
             for (ptrdiff_t y = 0; y < H; y++)
                 for (ptrdiff_t x = 0; x < W; x += MR) {
-                    const int8_t *const from = A + b * AB + g * AG, *const columns = B + b * BB + g * N * KP;
+                    const int8_t *const from = A + b * AB + g * AG, *const columns = B + b * BB + g * N * KB;
                     const ptrdiff_t at = x + MR <= W ? x : W - MR;
 #if WINDOW
                     int8_t *const rows = (int8_t *)scratch, *to = rows;
@@ -106,7 +111,11 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
                     for (ptrdiff_t n = 0; n < N; n += NC) {
                         const ptrdiff_t first = n + NC <= N ? n : N - NC;
                         int32_t sum[MR * NC];
-                        burn_q8_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KP, KP, sum);
+#if PACKED
+                        burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+#else
+                        burn_q8_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+#endif
 #if W % MR || N % NC
                         if (at < x || first < n) {
                             for (ptrdiff_t j = n - first; j < NC; j++)

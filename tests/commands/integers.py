@@ -21,7 +21,8 @@ def nest(flat, shape):
 class Net:
     """Quantised tensors by name; scale and zero point of each."""
 
-    def __init__(self, dtype=INT8):
+    def __init__(self, dtype=INT8, most=127):
+        self.most = most
         self.dtype, self.nodes, self.given, self.steps = dtype, [], [], {}
 
     def const(self, name, dtype, values):
@@ -41,12 +42,12 @@ class Net:
         return out
 
     def weights(self, name, x, shape, axis):
-        """They and the bias, dequantised; a channel's weights reach from -127 to 127."""
+        """They and the bias, dequantised; a channel's weights reach from -most to most."""
         count, channels = 1, shape[axis]
         for d in shape:
             count *= d
-        w = [rng.randint(-127, 127) for _ in range(count)]
-        scale = [rng.uniform(0.6, 1.4) / 127 / (count / channels)**0.5 for _ in range(channels)]
+        w = [rng.randint(-self.most, self.most) for _ in range(count)]
+        scale = [rng.uniform(0.6, 1.4) / self.most / (count / channels)**0.5 for _ in range(channels)]
         bias = [rng.randint(-3000, 3000) for _ in range(channels)]
         self.const(name + "_w", INT8, nest(w, shape))
         self.const(name + "_ws", FLOAT, scale)
@@ -139,6 +140,22 @@ def functions():
     n.write("functions", [1, 3, 6, 5], "y", [1, 9])
 
 
+def fours():
+    """Weights of 4 bits: columns of 27, 13, 37 and 64 weights, and depthwise ones."""
+    n = Net(most=7)
+    n.quantised("q", "x", 1 / 127, 3)
+    n.conv("c1", "q", [13, 3, 3, 3], 0.02, -7, pads=[1, 1, 1, 1])
+    n.conv("c2", "c1", [37, 13, 1, 1], 0.02, 11)
+    n.conv("c3", "c2", [16, 37, 1, 1], 0.02, -3)
+    n.conv("c4", "c3", [16, 1, 3, 3], 0.02, -3, group=16, pads=[1, 1, 1, 1])
+    n.conv("c5", "c4", [7, 16, 2, 2], 0.02, 5)
+    n.layer("GlobalAveragePool", "all", ["c5"], 0.01, 0)
+    n.layer("Flatten", "flat", ["all"], 0.01, 0)
+    n.nodes.append(node("Gemm", [n.real("flat")] + n.weights("fc", "flat", [5, 7], 0), ["fc_y"], transB=1))
+    n.quantised("y", "fc_y", 0.01, 4)
+    n.write("fours", [1, 3, 7, 6], "y", [1, 5])
+
+
 def ends():
     """Floats in and out, elements moved before the one and behind the other, and an input that is read as it is."""
     n = Net(UINT8)
@@ -156,4 +173,5 @@ def ends():
 network()
 layers()
 functions()
+fours()
 ends()

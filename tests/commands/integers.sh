@@ -56,7 +56,7 @@ int main(void)
     return most > 1 || off * 10 > all;
 }
 END_C
-for model in network layers functions; do
+for model in network layers functions fours; do
     sizes=$(cat $model.sizes)
     for name in floats:portable integers:cortex-m0 paired:cortex-m4; do
         status 0 "$model for ${name#*:}" "$burncc" $model.onnx --target ${name#*:} --name ${name%:*} -o ${name%:*}.c \
@@ -72,6 +72,15 @@ for model in network layers functions; do
     status 0 "within a step: $model" ./drive
     says '^most [01],'
 done
+# weights of 4 bits lie two to a byte unless speed is asked for, and give the same bits
+grep -q 'burn_q4_tile' paired.c
+result $? 'weights of 4 bits'
+status 0 'for speed' "$burncc" fours.onnx --target cortex-m4 --optimize speed --name paired -o apart.c -f --quiet
+status 0 'one to a byte' $cc -std=c99 -O1 -c apart.c -o paired.o
+! grep -q 'burn_q4' apart.c
+result $? 'without taking them apart'
+status 0 'drive fours' $cc -std=c99 -O1 $(cat fours.sizes) drive.c floats.o integers.o paired.o -lm -o drive
+status 0 'the same bits' ./drive
 # floats are left at the model's ends
 [ "$("$burncc" network.onnx --target cortex-m4 --dump schedule | grep -c 'round(')" = 1 ]
 result $? "nothing is rounded but the input"

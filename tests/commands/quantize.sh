@@ -33,6 +33,10 @@ status 0 'unsigned bytes' "$burncc" u.onnx --dump import
 says 'u8\[1,1,28,28\] = Cast'
 status 0 'entropy' quantize -o m.onnx --method entropy --calibrate 5 --bias-correction
 says ' accuracy=1 '
+status 0 'weights of 4 bits' quantize -o q4.onnx --weight-type int4 --bias-correction
+says 'quantized_bytes=4804 sqnr_db=(1[5-9]|2)'
+status 0 'two to a byte' "$burncc" verify q4.onnx --target cortex-m4 --data "$digits" --atol 5 --rtol 0
+status 2 'not both' quantize -o q4.onnx --weight-type int4 --weights-only int4
 status 0 'percentile' quantize -o e.onnx --method percentile --equalize --per-tensor
 says 'note: 1 pairs of layers equalized'
 says 'sqnr_db=[34]'

@@ -10,10 +10,11 @@ from small_model import Model, nest
 from onnx_wire import FLOAT, INT8, INT32, UINT8, node, tensor
 
 RANGE = {UINT8: (0, 255), INT8: (-128, 127)}
+FOUR_BITS = (-8, 7)
 
 
-def draw(seed, dtype, *shape):
-    rng, (low, high) = random.Random(seed), RANGE[dtype]
+def draw(seed, dtype, *shape, span=None):
+    rng, (low, high) = random.Random(seed), span or RANGE[dtype]
     count = 1
     for d in shape:
         count *= d
@@ -32,8 +33,8 @@ def product(a, b, za, zb):
     ] for i, r in enumerate(a)]
 
 
-def integer_model(m, k, n, a_type, b_type, za, zb, constant):
-    a, b = draw(1, a_type, m, k), draw(2, b_type, k, n)
+def integer_model(m, k, n, a_type, b_type, za, zb, constant, span=None):
+    a, b = draw(1, a_type, m, k), draw(2, b_type, k, n, span=span)
     zeros = [tensor("za", a_type, za), tensor("zb", b_type, zb)]
     inputs, given = [("a", a_type, [m, k])], [a]
     if constant:
@@ -63,6 +64,10 @@ def bytes_unsigned_computed():
 
 def bytes_one_row():
     return integer_model(1, 515, 70, UINT8, INT8, 17, -3, True)
+
+
+def bytes_four_bits():
+    return integer_model(5, 109, 21, INT8, INT8, 17, 0, True, FOUR_BITS)
 
 
 def bytes_any_batch():
@@ -137,9 +142,9 @@ def convolution(x, w, zx, group, stride, dilation, pad, zw):
 
 
 def conv_model(x_type, ic, h, wide, oc, kernel, zx, group=1, stride=(1, 1), dilation=(1, 1), pad=(0, 0), batch=1,
-               w_type=INT8, zw=0):
+               w_type=INT8, zw=0, span=None):
     """zw: a number or one for each channel of the result."""
-    x, w = draw(11, x_type, batch, ic, h, wide), draw(12, w_type, oc, ic // group, *kernel)
+    x, w = draw(11, x_type, batch, ic, h, wide), draw(12, w_type, oc, ic // group, *kernel, span=span)
     y = [convolution(image, w, zx, group, stride, dilation, pad, zw if isinstance(zw, list) else [zw] * oc)
          for image in x]
     nodes = [
@@ -189,7 +194,12 @@ def bytes_conv_depthwise_zero():
     return conv_model(UINT8, 9, 8, 7, 9, (3, 3), 17, group=9, pad=(1, 1), w_type=UINT8, zw=120)
 
 
-ALL = (bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
+def bytes_conv_four_bits():
+    return conv_model(INT8, 10, 7, 9, 19, (3, 1), -5, stride=(1, 2), pad=(1, 0), span=FOUR_BITS)
+
+
+ALL = (bytes_four_bits, bytes_conv_four_bits, bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero,
+       bytes_conv_image, bytes_conv_signed,
        bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
        bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
        bytes_one_row, bytes_any_batch, bytes_dequantized)

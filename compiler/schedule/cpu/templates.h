@@ -55,7 +55,7 @@ Convolution window_shape(const Graph *g, const Kernel *k);      // products are 
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
-void plan_q8(Arena *a, Kernel *k);                      // of signed bytes
+void plan_q8(Arena *a, Kernel *k, const Options *o);    // of signed bytes
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // --train --precision bf16; false: the kernel is none.

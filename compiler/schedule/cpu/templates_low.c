@@ -143,7 +143,7 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     Value *w = k->operand[1];
     if (!node_of_bytes(k->anchor)) return false;
     if (k->anchor->in[0]->type.dtype == DT_I8) {
-        plan_q8(a, k);
+        plan_q8(a, k, o);
         return true;
     }
     if (k->anchor->op == OP_Conv) {

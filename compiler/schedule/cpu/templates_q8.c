@@ -2,6 +2,10 @@
 // Products of signed bytes on machines in fixed point (dot_q8.c, taps_q8.c). In: kernels in canonical form, of a
 // constant right operand. Out: the same with their template, its integer holes, weights in the order in which they are
 // read, and scratch memory.
+//
+// Weights of dense products and windows that are all of 4 bits lie two to a byte (vec_q4.h), unless speed is asked for:
+// flash is scarcer than the instructions that take them apart, a tenth or two more. Depthwise weights, which are few,
+// stay bytes.
 #include "schedule/schedule.h"
 #include "templates.h"
 
@@ -10,27 +14,50 @@
 static int64_t words(int64_t bytes) { return ceil_div(bytes, 4) * 4; }
 
 // ---------------------------------------------------------------- weights
-// [b][n][k up to whole words], of [b][k][n] at any strides
+static bool have_four_bits(const Value *w) {
+    const int8_t *q = w->data->data;
+    for (int64_t i = 0, n = type_count(&w->type); i < n; i++)
+        if (q[i] < -8 || q[i] > 7) return false;
+    return true;
+}
+
+// The bytes of a column of n weights, in whole words.
+static int64_t column_bytes(bool packed, int64_t n) { return packed ? ceil_div(n, 8) * 4 : words(n); }
+
+// Weight k of n of the column at `to`, which is zeros so far; vec_q4.h has the order.
+static void put(int8_t *to, bool packed, int64_t n, int64_t k, int8_t w) {
+    int64_t piece = k / 32 * 32, half = ceil_div(n - piece < 32 ? n - piece : 32, 8) * 4, at = k - piece;
+    uint8_t *byte = (uint8_t *)to + (packed ? piece / 2 + at % half : k);
+    if (packed) *byte = (uint8_t)(*byte | (at < half ? w & 15 : (w & 15) << 4));
+    else to[k] = w;
+}
+
+// [b][n][column] of [b][k][n] at any strides
 static void fill_product(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
     const int8_t *from = b->value->data->data;
-    const int64_t kp = words(s->k), batch = s->b_batch ? s->batch : 1;
+    const int64_t kb = template_hole_value(b->packer, "KB"), batch = s->b_batch ? s->batch : 1;
+    const bool packed = template_hole_value(b->packer, "PACKED");
     int8_t *dst = to;
-    memset(dst, 0, (size_t)(batch * s->n * kp));
+    memset(dst, 0, (size_t)(batch * s->n * kb));
     for (int64_t i = 0; i < batch; i++)
-        for (int64_t n = 0; n < s->n; n++, dst += kp)
-            for (int64_t k = 0; k < s->k; k++) dst[k] = from[i * s->b_batch + k * s->b_row + n * s->b_col];
+        for (int64_t n = 0; n < s->n; n++, dst += kb)
+            for (int64_t k = 0; k < s->k; k++)
+                put(dst, packed, s->k, k, from[i * s->b_batch + k * s->b_row + n * s->b_col]);
 }
 
-// [oc][kh][kw][ic], each channel's up to whole words, of [oc][ic][kh][kw]
+// [oc][column of kh, kw, ic] of [oc][ic][kh][kw]
 static void fill_windows(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->window;
     const int8_t *from = b->value->data->data;
     const int64_t ic = c->ic / c->groups, taps = c->kernel[1] * c->kernel[2], k = taps * ic;
+    const int64_t kb = template_hole_value(b->packer, "KB");
+    const bool packed = template_hole_value(b->packer, "PACKED");
+    const int64_t read = template_hole_value(b->packer, template_hole_value(b->packer, "WINDOW") ? "KP" : "K");
     int8_t *dst = to;
-    memset(dst, 0, (size_t)(c->oc * words(k)));
-    for (int64_t n = 0; n < c->oc; n++, dst += words(k), from += k)
-        for (int64_t i = 0; i < k; i++) dst[i] = from[i % ic * taps + i / ic];
+    memset(dst, 0, (size_t)(c->oc * kb));
+    for (int64_t n = 0; n < c->oc; n++, dst += kb, from += k)
+        for (int64_t i = 0; i < k; i++) put(dst, packed, read, i, from[i % ic * taps + i / ic]);
 }
 
 // [taps][channels] of [channels][taps]
@@ -61,17 +88,19 @@ static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
 }
 
 // ---------------------------------------------------------------- plans
-static void plan_product(Arena *a, Kernel *k) {
+static const char *two_to_a_byte(bool packed) { return packed ? ", two weights to a byte" : ""; }
+
+static void plan_product(Arena *a, Kernel *k, bool packed) {
     const Contraction *s = &k->gemm;
-    const int64_t kp = words(s->k), one = s->n * kp, batch = s->b_batch ? s->batch : 1;
+    const int64_t kb = column_bytes(packed, s->k), one = s->n * kb, batch = s->b_batch ? s->batch : 1;
     k->template = &template_dot_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
-        { "KP", kp }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 }, { "AX", s->a_row }, { "WINDOW", 0 },
-        { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
+        { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
+        { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
     tile_holes(a, k, s->m, s->n);
     result_hole(a, k);
-    k->packed = template_packed_as(
-        a, k, k->operand[1], DT_I8, (size_t)(batch * one), "a column after the other, of whole words", fill_product);
+    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
+        arena_printf(a, "a column after the other, of whole words%s", two_to_a_byte(packed)), fill_product);
 }
 
 // A window of one point that never lies in the padding is a row where it is.
@@ -80,13 +109,16 @@ static bool is_row(const Convolution *c) {
         && (c->out[1] - 1) * c->stride[1] < c->in[1] && (c->out[2] - 1) * c->stride[2] < c->in[2];
 }
 
-static void plan_windows(Arena *a, Kernel *k) {
+static void plan_windows(Arena *a, Kernel *k, bool packed) {
     const Convolution *c = &k->window;
+    const bool direct = is_row(c);
     const int64_t ic = c->ic / c->groups, row = c->kernel[1] * c->kernel[2] * ic, kp = words(row);
-    const bool direct = is_row(c), runs = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
+    const int64_t read = direct ? row : kp, kb = column_bytes(packed, read);
+    const bool runs = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
     k->template = &template_dot_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
-        { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
+        { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "KB", kb },
+        { "PACKED", packed }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
         { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel });
     if (direct)
         TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] },
@@ -95,8 +127,9 @@ static void plan_windows(Arena *a, Kernel *k) {
     tile_holes(a, k, c->out[2], c->oc / c->groups);
     result_hole(a, k);
     k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp;
-    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kp),
-        "a channel after the other, of whole words, tap by tap", fill_windows);
+    k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kb),
+        arena_printf(a, "a channel after the other, of whole words, tap by tap%s", two_to_a_byte(packed)),
+        fill_windows);
 }
 
 static void plan_depthwise(Arena *a, Kernel *k) {
@@ -117,9 +150,10 @@ static void plan_depthwise(Arena *a, Kernel *k) {
         "taps of all channels", fill_taps);
 }
 
-void plan_q8(Arena *a, Kernel *k) {
+void plan_q8(Arena *a, Kernel *k, const Options *o) {
     const Convolution *c = &k->window;
-    if (k->anchor->op != OP_Conv) plan_product(a, k);
+    const bool packed = !o->fast && have_four_bits(k->operand[1]);
+    if (k->anchor->op != OP_Conv) plan_product(a, k, packed);
     else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k);
-    else plan_windows(a, k);
+    else plan_windows(a, k, packed);
 }
