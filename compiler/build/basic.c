@@ -180,7 +180,7 @@ Value *b_matmul(Graph *g, Value *x, Value *y) { return b_binary(g, OP_MatMul, x,
 Value *b_matmul_to(Graph *g, Value *x, Value *y, DType d) {
     if (!x || !y) return NULL;
     Node *n = graph_node(g, OP_MatMul, 2, (Value *[]){ x, y }, 1);
-    if (d == DT_I32 && x->type.dtype == DT_I8) node_set_int(n, "wide", 1);
+    if (d == DT_I32 && (x->type.dtype == DT_I8 || x->type.dtype == DT_I16)) node_set_int(n, "wide", 1);
     return b_finish(n);
 }
 

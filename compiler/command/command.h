@@ -24,7 +24,7 @@ struct FitOptions {
 // quantize; 0 and NULL: as usual
 struct QuantizeOptions {
     int method, calibrate, block;                       // items that ranges are taken from; of weights alone
-    bool unsigned_bytes, per_channel, per_tensor, bias_correction, equalize;
+    bool unsigned_bytes, halves, per_channel, per_tensor, bias_correction, equalize;
     int only, weights;                                  // --weights-only, --weight-type: QuantOnly
     double accuracy; int64_t budget;                    // what may be lost; bytes of weights
     VEC(const char *) keep;                             // regular expressions of nodes

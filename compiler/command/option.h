@@ -65,7 +65,7 @@ SetFn set_dim, set_target, set_embed_limit, set_train_memory, set_ram, set_optim
     set_data, set_input, set_freeze, set_sequence, set_absent, set_weights, set_group, set_lora, set_setting,
     set_map, set_seed, set_records, set_precision, set_loss, set_class_axis, set_blas, set_opset, set_silence,
     set_hyper, set_flash, set_region, set_stack, set_package, set_shape, set_method, set_weights_only,
-    set_weight_type, set_keep, set_budget, set_normalize, set_io;
+    set_weight_type, set_activations, set_keep, set_budget, set_normalize, set_io;
 bool option_set(Arena *a, CommandOptions *o, const Option *option, const char *text);
 bool usage_error(const char *fmt, ...) PRINTF_LIKE(1, 2);       // false
 

@@ -182,6 +182,7 @@ static bool quantize_fits(const CommandOptions *all) {
         return usage_error("quantize wants --data SOURCE, once; see `burncc quantize --help`");
     if (q->only && all->data.n) return usage_error("quantize: --weights-only takes no data");
     if (all->compile.ram && q->only) return usage_error("quantize: --ram is for integers, not for --weights-only");
+    if (q->halves && q->unsigned_bytes) return usage_error("quantize: --activations int16 is not --unsigned");
     if (q->only && q->weights) return usage_error("quantize: --weight-type or --weights-only, not both");
     if (q->block && !q->only) return usage_error("quantize: --block goes with --weights-only");
     return !q->per_tensor || !q->per_channel || usage_error("quantize: --per-tensor or --per-channel, not both");

@@ -462,6 +462,15 @@ bool set_weight_type(Arena *a, CommandOptions *o, const char *text) {
     return o->quantize.weights > 0;
 }
 
+bool set_activations(Arena *a, CommandOptions *o, const char *text) {
+    static const char *const words[] = { "int8", "uint8", "int16" };
+    int which = word_of("activations", (int)COUNT(words), words, text);
+    (void)a;
+    o->quantize.unsigned_bytes |= which == 1;
+    o->quantize.halves = which == 2;
+    return which >= 0;
+}
+
 bool set_keep(Arena *a, CommandOptions *o, const char *text) {
     VEC_PUSH(a, o->quantize.keep, text);
     return true;

@@ -113,7 +113,7 @@ static bool plan(Quantizing *z) {
     bool ok = quant_prepare(g, z->o);
     if (ok)
         z->q = quant_plan(g->arena, g, &(QuantHow){ .method = (QuantMethod)how->method,
-            .activations = how->unsigned_bytes ? DT_U8 : DT_I8,
+            .activations = how->halves ? DT_I16 : how->unsigned_bytes ? DT_U8 : DT_I8,
             .weights = how->weights == ONLY_INT4 ? DT_I4 : DT_I8, .per_tensor = how->per_tensor });
     for (int i = 0; ok && i < z->q->units.n; i++)
         if (is_kept(&k, z->q->units.at[i].name)) z->q->units.at[i].kept = "--keep";

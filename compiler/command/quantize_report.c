@@ -35,8 +35,8 @@ static void unit_row(const Quantizing *z, int i, const char *row[COLUMNS]) {
     const QuantPoint *p = &q->points.at[at], *root = &q->points.at[p->root];
     const char *type = dtype_name(q->how.activations);
     row[2] = u->integer ? type : "float";
-    int least = q->how.activations == DT_U8 ? 0 : -128;
-    double lo = root->scale * (least - root->zero), hi = root->scale * (least + 255 - root->zero);
+    double lo = root->scale * (double)(quant_least(&q->how) - root->zero);
+    double hi = root->scale * (double)(quant_most(&q->how) - root->zero);
     if (u->integer) row[3] = arena_printf(z->a, "%.4g .. %.4g", lo, hi);
     if (p->active) row[4] = decibel(z, z->noise[at]);
     if (u->kind == QUANT_WEIGHTED && z->alone && u->integer) row[5] = decibel(z, z->alone[i]);

@@ -29,10 +29,10 @@ static bool mat_shape(const Type *x, const Type *y, MatShape *s) {
     return type_broadcast(&s->batch, &s->x, &s->y);
 }
 
-// Products of unsigned by signed bytes are summed in i32, exactly; of signed ones where wide=1 says so.
+// Products of unsigned by signed bytes are summed in i32, exactly; of signed ones, and i16 by i8, where wide=1 says so.
 static bool is_bytes(const Node *n) {
     DType x = n->in[0]->type.dtype;
-    return n->in[1]->type.dtype == DT_I8 && (x == DT_U8 || (x == DT_I8 && node_int(n, "wide", 0)));
+    return n->in[1]->type.dtype == DT_I8 && (x == DT_U8 || ((x == DT_I8 || x == DT_I16) && node_int(n, "wide", 0)));
 }
 
 bool shape_matmul(Node *n) {

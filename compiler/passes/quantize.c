@@ -12,7 +12,8 @@
 // 0 takes its term with it. The left factor is brought to u8, the right one to i8, by 128 more or less in the bytes
 // and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
 // first; its weights' zero point goes with the sums of windows of (x - za), over all channels of a group at once.
-// Targets in fixed point have both factors signed, and convolutions that fill the padding themselves.
+// Targets in fixed point have both factors signed, and convolutions that fill the padding themselves. There the left
+// one may have 16 bits, where its weights are constant and so small that no sum leaves i32, whatever it is.
 //
 // In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
 // number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
@@ -20,6 +21,7 @@
 // terms' magnitudes. Quantised anew, a result may so differ by one step where it lies that near to the middle of two.
 #include "passes.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_TERMS = 32768 };                    // 2 * 255 * 128 of them stay below 2^31
@@ -33,6 +35,7 @@ static Value *settled(Value *v) {                       // the constant that v i
 }
 
 static bool is_byte(const Value *v) { return v->type.dtype == DT_U8 || v->type.dtype == DT_I8; }
+static bool is_half(const Value *v) { return v->type.dtype == DT_U16 || v->type.dtype == DT_I16; }
 static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
 
 // Constants of few bits, or of bytes near their zero point: less it, as i8.
@@ -60,7 +63,7 @@ static bool read_centred(Value *v, Bytes *b) {
     *b = (Bytes){ 0 };
     if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32) return false;
     b->q = cast->def->in[0];
-    if (!is_byte(b->q) && !has_few_bits(b->q)) return false;
+    if (!is_byte(b->q) && !is_half(b->q) && !has_few_bits(b->q)) return false;
     if (less != v) b->zero = settled(v->def->in[1]);
     double zero, more;
     if (cast != less) {
@@ -70,7 +73,7 @@ static bool read_centred(Value *v, Bytes *b) {
     }
     if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
     centre_constant(b);
-    return is_byte(b->q) && type_equal(&v->type, &cast->type);
+    return (is_byte(b->q) || is_half(b->q)) && type_equal(&v->type, &cast->type);
 }
 
 static Value *swapped(Graph *g, Value *v, const int *perm) { return v && v->type.rank ? b_transpose(g, v, perm) : v; }
@@ -132,7 +135,8 @@ static bool fits_matmul(const Node *n, const Bytes *a, const Bytes *b) {
 }
 
 static void shift_left_factor(Graph *g, Bytes *a, bool both_signed) {
-    shift(g, a, both_signed ? DT_I8 : DT_U8, both_signed ? -128 : 128);
+    if (is_half(a->q)) shift(g, a, DT_I16, -32768);
+    else shift(g, a, both_signed ? DT_I8 : DT_U8, both_signed ? -128 : 128);
 }
 
 static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, bool both_signed) {
@@ -226,6 +230,30 @@ static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, bool both_s
 }
 
 // ---------------------------------------------------------------- both
+// The largest sum of magnitudes of constant weights that one result is multiplied with.
+static double largest_sum(const Node *n, const Tensor *w) {
+    const Type *t = &w->type;
+    int64_t columns = n->op == OP_MatMul ? t->dim[t->rank - 1] : 1;
+    int64_t k = n->op == OP_MatMul ? t->dim[t->rank - 2] : type_count(t) / t->dim[0];
+    double most = 0;
+    for (int64_t i = 0, groups = type_count(t) / (k * columns); i < groups; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            double sum = 0;
+            for (int64_t at = 0; at < k; at++) sum += fabs(tensor_get_f(w, (i * k + at) * columns + j));
+            most = fmax(most, sum);
+        }
+    return most;
+}
+
+// Halves times bytes: no sum leaves 32 bits, with the zero point and a bias as requantize.c takes it.
+static bool fits_halves(const Node *n, const Bytes *a, const Bytes *b) {
+    double zero = 0;
+    if (!is_byte(b->q) || !b->q->data || b->zero || b->q->type.dtype != DT_I8 || !type_count(&b->q->type)) return false;
+    if (a->zero && !const_splat(a->zero, &zero)) return false;
+    if (a->q->type.dtype == DT_U16) zero -= 32768;
+    return largest_sum(n, b->q->data) * (32768 + fabs(zero)) < 0x1p31 - 0x1p28;
+}
+
 static bool reads(Graph *g, Node *n, bool scaled, Bytes *a, Bytes *b) {
     if (scaled) return read_scaled(g, n->in[0], a) && read_scaled(g, n->in[1], b);
     return read_centred(n->in[0], a) && read_centred(n->in[1], b);
@@ -250,6 +278,7 @@ static Value *rewritten(Graph *g, Node *n, bool both_signed) {
     DType d = n->out[0]->type.dtype;
     if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
+    if (is_half(b.q) || (is_half(a.q) && !(both_signed && fits_halves(n, &a, &b)))) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;
     if (d == DT_F32 && !scale) return NULL;

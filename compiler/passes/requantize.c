@@ -17,7 +17,8 @@
 // by m = round(k 2^32) in 64 bits, of which the upper word is the result. The error of the factors is below 2^-8 of a
 // step wherever the result is not cut off. Factors of few bits meet the middle of two steps often: there halves go to
 // the even one. Sums of windows and along axes are sums of the integers; any other function of one byte is a table
-// (byte_table.c).
+// (byte_table.c). Tensors of 16 bits are computed likewise, their factors with as many bits more; functions of them are
+// left to floats.
 #include "requantize.h"
 
 #include <math.h>
@@ -45,7 +46,7 @@ static bool find_integers(Graph *g, Value *q, Affine *a) {
     Value *offset = number(g, 0);
     for (Node *n = q->def; n && q->type.dtype == DT_I32; n = q->def) {
         Value *c = n->op == OP_Add || n->op == OP_Sub ? requantize_known(n->in[1]) : NULL;
-        if (n->op == OP_Cast && is_byte(n->in[0]->type.dtype)) {
+        if (n->op == OP_Cast && (is_byte(n->in[0]->type.dtype) || is_half(n->in[0]->type.dtype))) {
             q = n->in[0];
             break;
         }
@@ -53,7 +54,7 @@ static bool find_integers(Graph *g, Value *q, Affine *a) {
         offset = computed(g, n->op, offset, real(g, c));
         q = n->in[0];
     }
-    if (q->type.dtype != DT_I32 && !is_byte(q->type.dtype)) return false;
+    if (q->type.dtype != DT_I32 && !is_byte(q->type.dtype) && !is_half(q->type.dtype)) return false;
     *a = (Affine){ .n = 1, .at[0] = { q, number(g, 1) }, .offset = offset };
     return true;
 }
@@ -71,11 +72,38 @@ static bool centred(Graph *g, const Affine *a, bool stores, Value **q, double *s
         return false;
     double zero = offset / *scale;
     if (fabs(zero) > 1 << 24 || fabs(zero - rint(zero)) > 1e-4) return false;
-    bool byte = is_byte(a->at[0].q->type.dtype) && a->at[0].q->def;
-    *q = b_cast(g, byte && stores ? b_stored(g, a->at[0].q) : a->at[0].q, DT_I32);
+    bool few = (is_byte(a->at[0].q->type.dtype) || is_half(a->at[0].q->type.dtype)) && a->at[0].q->def;
+    *q = b_cast(g, few && stores ? b_stored(g, a->at[0].q) : a->at[0].q, DT_I32);
     if (rint(zero) != 0) *q = b_binary(g, OP_Add, *q, b_scalar(g, DT_I32, rint(zero)));
     return *q != NULL;
 }
+
+// How large the integers of q can be; INFINITY where nobody knows.
+static double bound_of(const Value *q) {
+    const Node *n = q->def;
+    int count;
+    double c;
+    if (is_byte(q->type.dtype)) return 256;
+    if (is_half(q->type.dtype)) return q->type.dtype == DT_U16 ? 65536 : 32768;
+    if (!n || !type_is_static(&q->type)) return INFINITY;
+    switch (n->op) {
+    case OP_Cast: case OP_Identity: return bound_of(n->in[0]);
+    case OP_Add: return const_splat(n->in[1], &c) ? bound_of(n->in[0]) + fabs(c) : INFINITY;
+    case OP_Mul: return bound_of(n->in[0]) * bound_of(n->in[1]);
+    case OP_ReduceSum:
+        return bound_of(n->in[0]) * (double)type_count(&n->in[0]->type) / (double)type_count(&q->type);
+    case OP_WindowSum: {
+        const int64_t *kernel = node_ints(n, "kernel", &count);
+        double terms = bound_of(n->in[0]);
+        for (int i = 0; i < count; i++) terms *= (double)kernel[i];
+        return terms;
+    }
+    default: return INFINITY;
+    }
+}
+
+// Nothing is known to leave 32 bits.
+static bool stays(const Value *q) { return q && !(isfinite(bound_of(q)) && bound_of(q) >= 0x1p31); }
 
 // A sum along axes or of windows: that of the integers.
 static bool find_sum(Graph *g, Node *n, Affine *a, int look) {
@@ -84,7 +112,7 @@ static bool find_sum(Graph *g, Node *n, Affine *a, int look) {
     if (!find(g, n->in[0], a, look) || !centred(g, a, true, &q, &scale)) return false;
     Value *sum = b_finish(node_like(g, n, &q));
     *a = (Affine){ .n = 1, .at[0] = { sum, number(g, scale) }, .offset = number(g, 0) };
-    return sum != NULL;
+    return stays(sum);
 }
 
 static bool find_product(Graph *g, Node *n, Affine *a, int look) {
@@ -94,7 +122,7 @@ static bool find_product(Graph *g, Node *n, Affine *a, int look) {
         if (!find(g, n->in[i], a, look) || !centred(g, a, false, &q[i], &scale[i])) return false;
     Value *all = b_binary(g, OP_Mul, q[0], q[1]);
     *a = (Affine){ .n = 1, .at[0] = { all, number(g, scale[0] * scale[1]) }, .offset = number(g, 0) };
-    return all != NULL;
+    return stays(all);
 }
 
 static bool find_addition(Graph *g, Node *n, Affine *a, int look) {
@@ -147,36 +175,14 @@ static Value *rounded(Graph *g, const Value *v, double by, DType d) {
 static Value *whole_steps(Graph *g, const Affine *a, const Steps *s) {
     double k, offset;
     Value *q = a->at[0].q;
-    if (a->n != 1 || !is_byte(q->type.dtype) || !const_splat(a->at[0].scale, &k) || !const_splat(a->offset, &offset))
-        return NULL;
+    bool half = is_half(q->type.dtype) && !s->exactly;
+    if (a->n != 1 || !(is_byte(q->type.dtype) || half)) return NULL;
+    if (!const_splat(a->at[0].scale, &k) || !const_splat(a->offset, &offset)) return NULL;
     double by = offset + (double)s->zero;
-    if (fabs(k - 1) > 1e-5 || fabs(by - rint(by)) > 1e-3) return NULL;
+    if (fabs(k - 1) > (half ? 1e-6 : 1e-5) || fabs(by - rint(by)) > 1e-3) return NULL;
     if (rint(by) == 0 && q->type.dtype == s->d) return q;
     return b_map(g, arena_printf(g->arena, "%s(min(max(i32(x) + %d, %d), %d))", dtype_name(s->d), (int)rint(by),
         (int)lowest(s->d), (int)highest(s->d)), "x", 1, &q);
-}
-
-// How large the integers of q can be; INFINITY where nobody knows.
-static double bound_of(const Value *q) {
-    const Node *n = q->def;
-    int count;
-    double c;
-    if (is_byte(q->type.dtype)) return 256;
-    if (!n || !type_is_static(&q->type)) return INFINITY;
-    switch (n->op) {
-    case OP_Cast: case OP_Identity: return bound_of(n->in[0]);
-    case OP_Add: return const_splat(n->in[1], &c) ? bound_of(n->in[0]) + fabs(c) : INFINITY;
-    case OP_Mul: return bound_of(n->in[0]) * bound_of(n->in[1]);
-    case OP_ReduceSum:
-        return bound_of(n->in[0]) * (double)type_count(&n->in[0]->type) / (double)type_count(&q->type);
-    case OP_WindowSum: {
-        const int64_t *kernel = node_ints(n, "kernel", &count);
-        double terms = bound_of(n->in[0]);
-        for (int i = 0; i < count; i++) terms *= (double)kernel[i];
-        return terms;
-    }
-    default: return INFINITY;
-    }
 }
 
 // The least b of which all factors are whole multiples of 2^-b; -1: there is none up to 8.
@@ -278,7 +284,7 @@ static Value *of_short_products(Graph *g, const Affine *a, const Steps *s) {
 // With sums of 32 bits: 64.
 static Value *of_sums(Graph *g, const Affine *a, const Steps *s) {
     double most = 0;
-    int bits = 32;
+    int bits = is_half(s->d) ? 44 : 32;
     for (int i = 0; i < a->n; i++) most = fmax(most, largest(a->at[i].scale));
     while (ldexp(most, bits) >= 0x1p31) bits--;
     if (bits < 16 || !(largest(a->offset) < 0x1p24)) return NULL;
@@ -299,7 +305,9 @@ static Value *of_sums(Graph *g, const Affine *a, const Steps *s) {
         in[n++] = bias;
         names = arena_printf(g->arena, "%s b", names);
     }
-    const char *shifted = arena_printf(g->arena, bits == 32 ? "i32((%s) >> %d)" : "(%s) >> %d", sum, bits);
+    const char *shifted = bits < 32 ? arena_printf(g->arena, "(%s) >> %d", sum, bits)
+                                    : arena_printf(g->arena, "i32((%s) >> 32)", sum);
+    if (bits > 32) shifted = arena_printf(g->arena, "(%s >> %d)", shifted, bits - 32);
     return b_map(g, arena_printf(g->arena, "%s(min(max(%s, %d), %d))", dtype_name(s->d), shifted, (int)lowest(s->d),
         (int)highest(s->d)), names, n, in);
 }
@@ -340,7 +348,7 @@ static Value *of_integers(Graph *g, Value *v, const Steps *s, int look) {
     if (same || s->exactly) return same;
     Value *small = of_bytes(g, &a, s);
     Value *sum = small ? small : of_shift(g, &a, s);
-    if (!sum && s->short_product) sum = of_short_products(g, &a, s);
+    if (!sum && s->short_product && !is_half(s->d)) sum = of_short_products(g, &a, s);
     return sum ? sum : of_sums(g, &a, s);
 }
 
@@ -371,10 +379,11 @@ static Value *rewritten(Graph *g, Node *n, const Target *machine) {
     Steps s = { .scale = 1, .d = n->out[0]->type.dtype, .exactly = !machine->fixed_point,
         .short_product = machine->short_product };
     double zero = 0, by;
-    if (n->op != OP_Cast || !is_byte(s.d) || n->in[0]->type.dtype != DT_F32) return NULL;
+    bool integer = is_byte(s.d) || (is_half(s.d) && machine->fixed_point);
+    if (n->op != OP_Cast || !integer || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
     if (m && m->op == OP_Add && const_splat(requantize_known(m->in[1]), &zero)) m = m->in[0]->def;
-    if (!m || m->op != OP_Round || fabs(zero) > 256) return NULL;
+    if (!m || m->op != OP_Round || fabs(zero) > 65536) return NULL;
     s.zero = (int64_t)zero;
     Value *v = m->in[0];
     if (v->def && v->def->op == OP_Div && const_splat(requantize_known(v->def->in[1]), &by) && by > 0) {

@@ -16,7 +16,7 @@ extern const char *const quant_methods[QUANT_METHODS];  // their names
 
 typedef struct QuantHow {
     QuantMethod method;
-    DType activations;                                  // i8 or u8
+    DType activations;                                  // i8, u8, or i16 around 0
     DType weights;                                      // i8 or i4
     bool per_tensor;                                    // one scale for all channels of weights
 } QuantHow;
@@ -65,6 +65,7 @@ bool quant_prepare(Graph *g, const Options *o);
 Quantizer *quant_plan(Arena *a, Graph *g, const QuantHow *how);
 // Which units are of integers, and which points, from which units are kept.
 void quant_settle(Quantizer *q);
+int64_t quant_least(const QuantHow *how), quant_most(const QuantHow *how);      // of a value's integers
 int64_t unit_channel(const QuantUnit *u, int64_t i);    // of element i of w
 
 // ---------------------------------------------------------------- equalize.c

@@ -14,7 +14,14 @@ static const double left_out = 5e-5;                    // of each end, by perce
 
 const char *const quant_methods[QUANT_METHODS] = { "mse", "minmax", "percentile", "entropy" };
 
-bool quant_counts(const QuantHow *how) { return how->method != QUANT_MINMAX; }
+int64_t quant_least(const QuantHow *how) {
+    return how->activations == DT_U8 ? 0 : how->activations == DT_I8 ? -128 : -32767;
+}
+
+int64_t quant_most(const QuantHow *how) { return how->activations == DT_I16 ? 32767 : quant_least(how) + LEVELS - 1; }
+
+// Of 16 bits so many are left that no value is cut for the others.
+bool quant_counts(const QuantHow *how) { return how->method != QUANT_MINMAX && how->activations != DT_I16; }
 
 void quant_see(QuantPoint *p, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -113,13 +120,19 @@ static void percentile(const QuantPoint *p, double *lo, double *hi) {
 }
 
 void quant_choose(Quantizer *q) {
-    int64_t least = q->how.activations == DT_U8 ? 0 : -128;
+    int64_t least = quant_least(&q->how);
     for (int i = 0; i < q->points.n; i++) {
         QuantPoint *p = &q->points.at[i];
         double lo = p->lo, hi = p->hi;
         if (p->root != i) {
             p->scale = q->points.at[p->root].scale;
             p->zero = q->points.at[p->root].zero;
+            continue;
+        }
+        if (q->how.activations == DT_I16) {
+            double most = fmax(-lo, hi);
+            p->scale = most > 0 ? (float)(most / (double)quant_most(&q->how)) : 1;
+            p->zero = 0;
             continue;
         }
         if (hi > lo && q->how.method == QUANT_PERCENTILE) percentile(p, &lo, &hi);

@@ -26,13 +26,13 @@ static Value *number_at(Graph *g, Value *list, int64_t at) { return b_reshape(g,
 static void simulate_point(const Twin *t, Value *scales, int i) {
     Graph *g = t->g;
     Value *x = twin_of(t, t->q->points.at[i].value);
-    bool u8 = t->q->how.activations == DT_U8;
     g->cursor = x->def ? x->def->next : scales->def ? scales->def->next : g->first;
     g->loc = x->def ? x->def->loc : NULL;
     Node *before = x->def;
     Value *s = number_at(g, scales, 2 * i), *z = number_at(g, scales, 2 * i + 1);
-    Value *y = b_map(g, u8 ? "s > 0 ? (min(max(round(x / s) + z, 0), 255) - z) * s : x" :
-        "s > 0 ? (min(max(round(x / s) + z, -128), 127) - z) * s : x", "x s z", 3, (Value *[]){ x, s, z });
+    const char *steps = arena_printf(g->arena, "s > 0 ? (min(max(round(x / s) + z, %d), %d) - z) * s : x",
+        (int)quant_least(&t->q->how), (int)quant_most(&t->q->how));
+    Value *y = b_map(g, steps, "x s z", 3, (Value *[]){ x, s, z });
     for (Node *n = before ? before->next : g->first; n; n = n->next)
         for (int k = 0; k < n->n_in && n != y->def; k++)
             if (n->in[k] == x) n->in[k] = y;

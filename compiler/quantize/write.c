@@ -126,19 +126,22 @@ static void write_unit(Quantizer *q, const QuantUnit *u) {
 static void write_constant(Quantizer *q, Node *n, int at) {
     Graph *g = q->graph;
     const Value *v = n->in[at];
-    int64_t count = type_count(&v->type), least = q->how.activations == DT_U8 ? 0 : -128;
+    bool half = q->how.activations == DT_I16;           // around 0
+    int64_t count = type_count(&v->type), least = quant_least(&q->how), most = quant_most(&q->how);
     double lo = 0, hi = 0;
     for (int64_t i = 0; i < count; i++) {
         lo = fmin(lo, tensor_get_f(v->data, i));
         hi = fmax(hi, tensor_get_f(v->data, i));
     }
-    double scale = hi > lo ? (float)((hi - lo) / 255) : 1, zero = rint((double)least - lo / scale);
+    if (half) lo = -(hi = fmax(hi, -lo));
+    double scale = hi > lo ? (float)((hi - lo) / (double)(most - least)) : 1;
+    double zero = half ? 0 : rint((double)least - lo / scale);
     const char *name = name_of(g, v);
     Tensor *t = tensor_new(g->arena, v->type);
     t->type.dtype = q->how.activations;
     for (int64_t i = 0; i < count; i++)
         tensor_set_i(t, i, (int64_t)fmin(fmax(rint(tensor_get_f(v->data, i) / scale) + zero, (double)least),
-            (double)least + 255));
+            (double)most));
     g->cursor = n;
     g->loc = place(g, name, "DequantizeLinear");
     Quant by = { .scale = one_float(g, scale, name), .zero = one_zero(g, q->how.activations, (int64_t)zero, name) };

@@ -122,8 +122,11 @@ static bool stays_loop(const Node *n, const Options *o) {
     return n->op == OP_Conv && o->machine.backend->windows_in_loops;
 }
 
-// What follows it reads bytes; as the product's epilogue it would be stored in their place, and take more.
-static bool is_stored_byte(const Node *n) { return node_is_stored(n) && dtype_size(n->out[0]->type.dtype) == 1; }
+// What follows it reads these few bytes; as the product's epilogue it would be stored in their place, and take more.
+static bool is_stored_byte(const Node *n) {
+    const DType d = n->out[0]->type.dtype;
+    return node_is_stored(n) && (dtype_size(d) == 1 || (dtype_size(d) == 2 && dtype_is_int(d)));
+}
 
 // Marks the maps that follow an anchor and nothing else, so that reductions leave them to it.
 static void mark_epilogues(Fuser *f, const Options *o) {

@@ -518,7 +518,7 @@ Kernel *kernel_gemm(Arena *a, Fusion *f, Value *into, Dim at) {
     Graph *g = f->plan->graph;
     Kernel *k = kernel_new(a, KERNEL_GEMM);
     Operand x, y;
-    bool rows = n->op == OP_MatMulBits || n->in[0]->type.dtype == DT_I8;
+    bool rows = n->op == OP_MatMulBits || (node_of_bytes(n) && n->in[0]->type.dtype != DT_U8);
     bool views = gemm_shape(f->plan, n, true, &k->gemm, &x, &y)
         && (n->in[0]->type.dtype != DT_F64 || blas_can(g, &k->gemm)) && (!rows || in_rows(&k->gemm));
     if (!views && !gemm_shape(f->plan, n, false, &k->gemm, &x, &y))

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Products of signed bytes on machines in fixed point: C[b][m][n] = EPILOGUE(sum over k of A[b][m][k] * B[b][n][k]),
- * exact sums in 32 bits. Matrices, and convolutions with the channels last, whose row m is the window of pixel (y, x).
+/* Products of signed bytes, or integers of 16 bits by bytes, on machines in fixed point: C[b][m][n] = EPILOGUE(sum
+ * over k of A[b][m][k] * B[b][n][k]), exact sums in 32 bits. Matrices, and convolutions with the channels last, whose
+ * row m is the window of pixel (y, x).
  *
  * The idea: MR rows by NC columns at a time, so that what is loaded is used more than once and the sums stay in the
  * registers of a small processor. Rows that lie in one piece are read where they are; windows are copied, MR of them,
  * with FILL where they reach into the padding, and meet all columns then.
  *
  *   KERNEL            name of the function
- *   CT                type of C's elements
+ *   AT CT             type of A's and of C's elements
  *   BATCH G           matrices, and groups of columns with operands of their own (else 1)
  *   H W N             rows in H lines of W, columns of a group
- *   K KP              bytes of a row, and of its copy where WINDOW is 1: KP is K or more
+ *   K KP              elements of a row, and of its copy where WINDOW is 1: KP is K or more
  *   KB                bytes of a column in B
+ *   TILE COPY PUT     of the prelude, by AT: burn_q8_tile, burn_q8_copy, burn_q8_fill or those of q16
  *   PACKED            1: weights have 4 bits and lie two to a byte, in the order of vec_q4.h
- *   AB AG AY AX       strides of A in bytes: of a matrix, a group, a line, a row
+ *   AB AG AY AX       strides of A in elements: of a matrix, a group, a line, a row
  *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
  *                     AX are strides of the image then
  *   IH IW IC          the image, channels of a group;  KH KW taps;  SH SW strides;  DH DW dilations;  PH PW padding
@@ -24,15 +26,20 @@
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
- * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP bytes where WINDOW is 1.
+ * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP elements where WINDOW is 1.
  * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
  */
 #include "vec.h"
 #include "vec_q8.h"
 #include "vec_q4.h"
+#include "vec_q16.h"
 // holes
 #define KERNEL dot_q8
+#define AT int8_t
 #define CT int32_t
+#define TILE burn_q8_tile
+#define COPY burn_q8_copy
+#define PUT burn_q8_fill
 #define BATCH 1
 #define G 1
 #define H 1
@@ -69,7 +76,7 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const int8_t *restrict B,
+BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *restrict A, const int8_t *restrict B,
                                               CT *restrict C EPILOGUE_PARAMS, unsigned char *scratch)
 {
     (void)scratch;
@@ -77,35 +84,36 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
         for (ptrdiff_t g = 0; g < G; g++)
             for (ptrdiff_t y = 0; y < H; y++)
                 for (ptrdiff_t x = 0; x < W; x += MR) {
-                    const int8_t *const from = A + b * AB + g * AG, *const columns = B + b * BB + g * N * KB;
+                    const AT *const from = A + b * AB + g * AG;
+                    const int8_t *const columns = B + b * BB + g * N * KB;
                     const ptrdiff_t at = x + MR <= W ? x : W - MR;
 #if WINDOW
-                    int8_t *const rows = (int8_t *)scratch, *to = rows;
+                    AT *const rows = (AT *)(void *)scratch, *to = rows;
                     for (ptrdiff_t i = at; i < at + MR; i++) {
                         for (ptrdiff_t h = y * SH - PH; h < y * SH - PH + KH * DH; h += DH) {
-                            const int8_t *const line = from + h * AY;
+                            const AT *const line = from + h * AY;
                             const ptrdiff_t first = i * SW - PW;
                             if (h < 0 || h >= IH) {
-                                to = burn_q8_fill(to, FILL, KW * IC);
+                                to = PUT(to, FILL, KW * IC);
                                 continue;
                             }
 #if RUNS
                             const ptrdiff_t left = first < 0 ? -first : 0,
                                 right = first + KW > IW ? IW - first : KW;
-                            to = burn_q8_fill(to, FILL, left * IC);
-                            to = burn_q8_copy(to, line + (first + left) * IC, (right - left) * IC);
-                            to = burn_q8_fill(to, FILL, (KW - right) * IC);
+                            to = PUT(to, FILL, left * IC);
+                            to = COPY(to, line + (first + left) * IC, (right - left) * IC);
+                            to = PUT(to, FILL, (KW - right) * IC);
 #else
                             for (ptrdiff_t w = first; w < first + KW * DW; w += DW)
-                                to = w < 0 || w >= IW ? burn_q8_fill(to, FILL, IC)
-                                                      : burn_q8_copy(to, line + w * AX, IC);
+                                to = w < 0 || w >= IW ? PUT(to, FILL, IC)
+                                                      : COPY(to, line + w * AX, IC);
 #endif
                         }
-                        to = burn_q8_fill(to, 0, KP - K);
+                        to = PUT(to, 0, KP - K);
                     }
                     const ptrdiff_t pitch = KP;
 #else
-                    const int8_t *const rows = from + y * AY + at * AX;
+                    const AT *const rows = from + y * AY + at * AX;
                     const ptrdiff_t pitch = AX;
 #endif
                     for (ptrdiff_t n = 0; n < N; n += NC) {
@@ -114,7 +122,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
 #if PACKED
                         burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
 #else
-                        burn_q8_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+                        TILE(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
 #endif
 #if W % MR || N % NC
                         if (at < x || first < n) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Depthwise convolution of signed bytes on machines in fixed point, channels last: C[b][m][n] = EPILOGUE(sum over taps
- * of A[b][pixel of m and the tap][n] * B[tap][n]), exact sums in 32 bits.
+/* Depthwise convolution of signed bytes, or integers of 16 bits by bytes, on machines in fixed point, channels last:
+ * C[b][m][n] = EPILOGUE(sum over taps of A[b][pixel of m and the tap][n] * B[tap][n]), exact sums in 32 bits.
  *
  * The idea: for MR pixels beside each other the places of all taps are found once, those in the padding in a row of
  * FILL; then a few channels at a time pass over the taps.
  *
  *   KERNEL            name of the function
- *   CT                type of C's elements
+ *   AT CT             type of A's and of C's elements
+ *   TAPS_OF PUT       of the prelude, by AT: burn_q8_taps, burn_q8_fill or those of q16
  *   BATCH H W N       images; lines and pixels of a line of the result; channels, at least 4
- *   AB AY AX          strides of A in bytes: of an image, a line, a pixel
+ *   AB AY AX          strides of A in elements: of an image, a line, a pixel
  *   IH IW             the image;  KH KW taps;  SH SW strides;  DH DW dilations;  PH PW padding
  *   FILL              what padding counts as;  PADDED 1: a window reaches into padding
  *   CB CM             strides of C in elements: of an image, of a pixel
@@ -16,14 +17,18 @@
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
  *
- * B: [KH][KW][N]. scratch: N bytes where PADDED is 1. What lies at the end of a line and of the channels is done from
- * further back, and stored once.
+ * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done
+ * from further back, and stored once.
  */
 #include "vec.h"
 #include "vec_q8.h"
+#include "vec_q16.h"
 // holes
 #define KERNEL taps_q8
+#define AT int8_t
 #define CT int32_t
+#define TAPS_OF burn_q8_taps
+#define PUT burn_q8_fill
 #define BATCH 1
 #define H 8
 #define W 8
@@ -50,13 +55,13 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const int8_t *restrict B,
+BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *restrict A, const int8_t *restrict B,
                                               CT *restrict C EPILOGUE_PARAMS, unsigned char *scratch)
 {
     enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES, TAPS = KH * KW };
 #if PADDED
-    int8_t *const padding = (int8_t *)scratch;
-    burn_q8_fill(padding, FILL, N);
+    AT *const padding = (AT *)(void *)scratch;
+    PUT(padding, FILL, N);
 #else
     (void)scratch;
 #endif
@@ -64,7 +69,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
         for (ptrdiff_t y = 0; y < H; y++)
             for (ptrdiff_t x = 0; x < W; x += MR) {
                 const ptrdiff_t at = x + MR <= W ? x : W - MR;
-                const int8_t *tap[MR * TAPS];
+                const AT *tap[MR * TAPS];
                 for (int i = 0, t = 0; i < MR; i++)
                     for (ptrdiff_t h = y * SH - PH; h < y * SH - PH + KH * DH; h += DH)
                         for (ptrdiff_t w = (at + i) * SW - PW; w < (at + i) * SW - PW + KW * DW; w += DW, t++)
@@ -76,7 +81,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const int8_t *restrict A, const in
                 for (ptrdiff_t c = 0; c < N; c += LANES) {
                     const ptrdiff_t first = c + LANES <= N ? c : N - LANES;
                     int32_t sum[MR * LANES];
-                    burn_q8_taps(MR, LANES, TAPS, tap, B, N, first, sum);
+                    TAPS_OF(MR, LANES, TAPS, tap, B, N, first, sum);
 #if W % MR || N % 8
                     if (at < x || first < c) {
                         for (ptrdiff_t j = c - first; j < LANES; j++)

@@ -6,7 +6,7 @@ Out: NAME.onnx, and NAME.sizes for the C compiler: -DIN -DOUT.
 """
 import random
 
-from onnx_wire import FLOAT, INT8, INT32, UINT8, graph, model, node, tensor, value_info
+from onnx_wire import FLOAT, INT8, INT16, INT32, UINT8, UINT16, graph, model, node, tensor, value_info
 
 rng = random.Random(7)
 
@@ -72,13 +72,13 @@ class Net:
     def write(self, file, in_shape, out, out_shape):
         ends = [value_info("x", FLOAT, in_shape)], [value_info(out, self.dtype, out_shape)]
         with open(file + ".onnx", "wb") as f:
-            f.write(model(graph(self.nodes, *ends, self.given)))
+            f.write(model(graph(self.nodes, *ends, self.given), opset=21))
         count = [1, 1]
         for i, shape in enumerate((in_shape, out_shape)):
             for d in shape:
                 count[i] *= d
         with open(file + ".sizes", "w") as f:
-            f.write(f"-DIN={count[0]} -DOUT={count[1]}")
+            f.write(f"-DIN={count[0]} -DOUT={count[1]} -DTYPE=int{16 if self.dtype == INT16 else 8}_t")
 
 
 def network():
@@ -156,6 +156,40 @@ def fours():
     n.write("fours", [1, 3, 7, 6], "y", [1, 5])
 
 
+def halves():
+    """Values of 16 bits around 0 between weights of 8; averages, a sum, a product, a function, and bytes at the end."""
+    n = Net(INT16)
+    n.quantised("q", "x", 1 / 32767, 0)
+    n.conv("c1", "q", [8, 3, 3, 3], 5e-5, 0, strides=[2, 2], pads=[1, 1, 1, 1])
+    n.conv("c2", "c1", [8, 1, 3, 3], 8e-5, 0, group=8, pads=[1, 1, 1, 1])
+    n.conv("c3", "c2", [13, 8, 1, 1], 8e-5, 0)
+    n.conv("c4", "c3", [13, 13, 3, 2], 8e-5, 0, pads=[1, 0, 1, 1])
+    n.layer("Add", "sum", ["c3", "c4"], 1.3e-4, 0)
+    n.layer("Relu", "relu", ["sum"], 6e-5, 0)
+    n.layer("MaxPool", "max", ["relu"], 6e-5, 0, kernel_shape=[2, 2], strides=[1, 2])
+    n.layer("AveragePool", "mean", ["max"], 6e-5, 0, kernel_shape=[2, 2], strides=[2, 1])
+    n.layer("Mul", "square", ["mean", "mean"], 4e-5, 0)
+    n.layer("Sigmoid", "s", ["square"], 1 / 32768, 0)
+    n.layer("GlobalAveragePool", "all", ["s"], 3e-5, 0)
+    n.layer("Flatten", "flat", ["all"], 3e-5, 0)
+    n.nodes.append(node("Gemm", [n.real("flat")] + n.weights("fc", "flat", [50, 13], 0), ["fc_y"], transB=1))
+    n.quantised("y", "fc_y", 4e-5, 0)
+    n.write("halves", [1, 3, 13, 11], "y", [1, 50])
+
+
+def unsigned_halves():
+    """The same with a zero point, and bytes behind them."""
+    n = Net(UINT16)
+    n.quantised("q", "x", 1 / 32767, 32000)
+    n.conv("c1", "q", [6, 2, 5, 1], 5e-5, 30000, group=2, pads=[2, 0, 2, 0])
+    n.conv("c2", "q", [6, 4, 1, 1], 5e-5, 31000)
+    n.layer("Mul", "mul", ["c1", "c2"], 5e-5, 32768)
+    n.layer("Concat", "both", ["mul", "c1"], 6e-5, 32768, axis=1)
+    n.dtype = INT8
+    n.quantised("y", n.real("both"), 0.02, -38)
+    n.write("unsigned_halves", [1, 4, 9, 7], "y", [1, 12, 9, 7])
+
+
 def ends():
     """Floats in and out, elements moved before the one and behind the other, and an input that is read as it is."""
     n = Net(UINT8)
@@ -174,4 +208,6 @@ network()
 layers()
 functions()
 fours()
+halves()
+unsigned_halves()
 ends()

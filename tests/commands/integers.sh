@@ -39,7 +39,7 @@ int main(void)
     int most = 0, off = 0, all = 0;
     for (int k = 0; k < 200; k++) {
         static float in[IN];
-        static int8_t a[OUT], b[OUT], c[OUT];
+        static TYPE a[OUT], b[OUT], c[OUT];
         for (int i = 0; i < IN; i++, s = s * 1664525u + 1013904223u)
             in[i] = (float)(int32_t)s / 2147483648.0f;
         if (floats_run(&wf, in, a) || integers_run(&wi, in, b) || paired_run(&wp, in, c))
@@ -56,7 +56,7 @@ int main(void)
     return most > 1 || off * 10 > all;
 }
 END_C
-for model in network layers functions fours; do
+for model in network layers functions halves unsigned_halves fours; do
     sizes=$(cat $model.sizes)
     for name in floats:portable integers:cortex-m0 paired:cortex-m4; do
         status 0 "$model for ${name#*:}" "$burncc" $model.onnx --target ${name#*:} --name ${name%:*} -o ${name%:*}.c \

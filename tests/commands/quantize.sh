@@ -37,6 +37,14 @@ status 0 'weights of 4 bits' quantize -o q4.onnx --weight-type int4 --bias-corre
 says 'quantized_bytes=4804 sqnr_db=(1[5-9]|2)'
 status 0 'two to a byte' "$burncc" verify q4.onnx --target cortex-m4 --data "$digits" --atol 5 --rtol 0
 status 2 'not both' quantize -o q4.onnx --weight-type int4 --weights-only int4
+status 0 'values of 16 bits' quantize -o h.onnx --activations int16 --report
+says '^conv1 +Conv +i16 '
+says 'quantized_bytes=9336 sqnr_db=4[3-9]'
+status 0 'on integers' "$burncc" verify h.onnx --target cortex-m4 --data "$digits" --atol 0.3 --rtol 0
+[ "$("$burncc" h.onnx --target cortex-m4 --dump schedule | grep -c 'round(')" = 1 ]
+result $? 'nothing is rounded but the input'
+status 0 'at its ends' "$burncc" bench h.onnx --io int16 --target cortex-m4 --seconds 0.01
+status 2 'of two types' quantize -o h.onnx --activations int16 --unsigned
 status 0 'percentile' quantize -o e.onnx --method percentile --equalize --per-tensor
 says 'note: 1 pairs of layers equalized'
 says 'sqnr_db=[34]'

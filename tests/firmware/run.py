@@ -31,7 +31,7 @@ ARM = [("cortex-m4", "thumb/v7e-m+fp/hard"), ("cortex-m0", "thumb/v6-m/nofp"), (
 RISCV = ["rv32imafc", "rv32imc"]
 FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "softmax_both_axes", "lstm_step",
        "attention_blocks", "quantize_round_trip", "strips", "few_columns",
-       "bytes_four_bits", "bytes_conv_four_bits")
+       "bytes_four_bits", "bytes_conv_four_bits", "halves_product", "halves_conv", "halves_depthwise")
 # instructions a multiply-add of digits, measured 2.70 with gcc and 2.65 with clang on a Cortex-M4, 2.67 on RISC-V
 COUNTED = {"cortex-m4": 3.0, "cortex-m7": 3.0, "cortex-m33": 3.0, "rv32imafc": 3.0}
 # whose stack is painted without BURNCC_TEST_ALL as well; and what ends with an error on random inputs

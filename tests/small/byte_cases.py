@@ -7,10 +7,12 @@ As cases.py: each function makes one Model. Sums of integers are exact, so the e
 import random
 
 from small_model import Model, nest
-from onnx_wire import FLOAT, INT8, INT32, UINT8, node, tensor
+from onnx_wire import FLOAT, INT8, INT16, INT32, UINT8, node, tensor
 
-RANGE = {UINT8: (0, 255), INT8: (-128, 127)}
+# of 16 bits: sums of floats stay exact, too
+RANGE = {UINT8: (0, 255), INT8: (-128, 127), INT16: (-3000, 3000)}
 FOUR_BITS = (-8, 7)
+SMALL = (-40, 40)
 
 
 def draw(seed, dtype, *shape, span=None):
@@ -198,8 +200,42 @@ def bytes_conv_four_bits():
     return conv_model(INT8, 10, 7, 9, 19, (3, 1), -5, stride=(1, 2), pad=(1, 0), span=FOUR_BITS)
 
 
-ALL = (bytes_four_bits, bytes_conv_four_bits, bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero,
-       bytes_conv_image, bytes_conv_signed,
+def halves_model(op, x, w, sums, **attributes):
+    """Values of 16 bits between weights of 8, in steps of powers of two: rounded half to even, and cut off."""
+
+    def quantised(v):
+        return [quantised(u) for u in v] if isinstance(v, list) else max(-32768, min(32767, round(v / 4)))
+
+    def shape(v):
+        return [len(v)] + shape(v[0]) if isinstance(v, list) else []
+    nodes = [
+        node("DequantizeLinear", ["x", "xs"], ["a"]),
+        node("DequantizeLinear", ["w", "ws"], ["b"]),
+        node(op, ["a", "b"], ["s"], **attributes),
+        node("QuantizeLinear", ["s", "ys", "yz"], ["y"])
+    ]
+    return Model(nodes, [("x", INT16, shape(x))], [("y", INT16, shape(sums))], [([x], [quantised(sums)])],
+                 [tensor("w", INT8, w), tensor("xs", FLOAT, 2.0**-9), tensor("ws", FLOAT, 2.0**-5),
+                  tensor("ys", FLOAT, 2.0**-12), tensor("yz", INT16, 0)], opset=21)
+
+
+def halves_product():
+    a, b = draw(1, INT16, 5, 109), draw(2, INT8, 109, 21, span=SMALL)
+    return halves_model("MatMul", a, b, product(a, b, 0, 0))
+
+
+def halves_conv(ic=10, oc=19, group=1, kernel=(3, 2)):
+    x, w = draw(11, INT16, 1, ic, 7, 9), draw(12, INT8, oc, ic // group, *kernel, span=SMALL)
+    y = [convolution(x[0], w, 0, group, (1, 2), (1, 1), (1, 1), [0] * oc)]
+    return halves_model("Conv", x, w, y, group=group, strides=[1, 2], pads=[1, 1, 1, 1], kernel_shape=list(kernel))
+
+
+def halves_depthwise():
+    return halves_conv(13, 13, 13, (3, 3))
+
+
+ALL = (bytes_four_bits, halves_product, halves_conv, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero,
+       bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
        bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
        bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
        bytes_one_row, bytes_any_batch, bytes_dequantized)

@@ -69,11 +69,11 @@ bool cpu_has_template(const Node *n, const Options *o) {
     if (n->op == OP_Conv)
         return node_int(n, "channels_last", 0) && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
             && (!node_of_bytes(n) ? n->in[0] != n->in[1] :
-                    n->in[1]->data && (x->dtype == DT_I8 ? conv_q8(n) : conv_of_bytes(n)));
+                    n->in[1]->data && (x->dtype != DT_U8 ? conv_q8(n) : conv_of_bytes(n)));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);
     // a sum of nothing is 0: the template would store nothing
     if (dim_lower(n->graph, x->dim[x->rank - 1]) < 1) return false;
-    if (node_of_bytes(n) && x->dtype == DT_I8 && !(n->in[1]->data && fixed_from(x, 0))) return false;
+    if (node_of_bytes(n) && x->dtype != DT_U8 && !(n->in[1]->data && fixed_from(x, 0))) return false;
     if (node_of_bytes(n) && !(fixed_from(w, w->rank - 2) && dim_is_const(x->dim[x->rank - 1]))) return false;
     bool simple = n->op == OP_MatMulBits ? bits_as_they_are(n) : kernel_gemm_folds(n->graph, x, w);
     return k >= 4 && (count >= 256 || count * k >= 256) && simple;

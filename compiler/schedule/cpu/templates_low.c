@@ -142,7 +142,7 @@ bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     if (!node_of_bytes(k->anchor)) return false;
-    if (k->anchor->in[0]->type.dtype == DT_I8) {
+    if (k->anchor->in[0]->type.dtype != DT_U8) {
         plan_q8(a, k, o);
         return true;
     }

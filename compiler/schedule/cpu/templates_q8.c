@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Products of signed bytes on machines in fixed point (dot_q8.c, taps_q8.c). In: kernels in canonical form, of a
-// constant right operand. Out: the same with their template, its integer holes, weights in the order in which they are
-// read, and scratch memory.
+// Products of signed bytes, or of 16 bits by bytes, on machines in fixed point (dot_q8.c, taps_q8.c). In: kernels in
+// canonical form, of a constant right operand. Out: the same with their template, its integer
+// holes, weights in the order in which they are read, and scratch memory.
 //
 // Weights of dense products and windows that are all of 4 bits lie two to a byte (vec_q4.h), unless speed is asked for:
 // flash is scarcer than the instructions that take them apart, a tenth or two more. Depthwise weights, which are few,
@@ -70,12 +70,23 @@ static void fill_taps(const Buffer *b, void *to) {
 }
 
 // ---------------------------------------------------------------- holes
-static void result_hole(Arena *a, Kernel *k) {
+static void name_hole(Arena *a, Kernel *k, const char *name, bool wide, const char *function) {
+    const char *text = arena_printf(a, "burn_q%d_%s", wide ? 16 : 8, function);
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_NAME, .text = text });
+}
+
+static bool is_wide(const Kernel *k) { return k->anchor->in[0]->type.dtype == DT_I16; }
+
+static void type_holes(Arena *a, Kernel *k) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "AT", .kind = HOLE_ELEMENT, .value = k->anchor->in[0]->type.dtype });
+    name_hole(a, k, "PUT", is_wide(k), "fill");
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
 }
 
 // Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
 static void tile_holes(Arena *a, Kernel *k, int64_t rows, int64_t columns) {
+    name_hole(a, k, "TILE", is_wide(k), "tile");
+    name_hole(a, k, "COPY", is_wide(k), "copy");
     int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
     TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc });
 }
@@ -98,7 +109,7 @@ static void plan_product(Arena *a, Kernel *k, bool packed) {
         { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
         { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
     tile_holes(a, k, s->m, s->n);
-    result_hole(a, k);
+    type_holes(a, k);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
         arena_printf(a, "a column after the other, of whole words%s", two_to_a_byte(packed)), fill_product);
 }
@@ -125,8 +136,8 @@ static void plan_windows(Arena *a, Kernel *k, bool packed) {
             { "AX", c->stride[2] * c->x_axis[2] });
     else geometry_holes(a, k, c);
     tile_holes(a, k, c->out[2], c->oc / c->groups);
-    result_hole(a, k);
-    k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp;
+    type_holes(a, k);
+    k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp * (is_wide(k) ? 2 : 1);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kb),
         arena_printf(a, "a channel after the other, of whole words, tap by tap%s", two_to_a_byte(packed)),
         fill_windows);
@@ -144,15 +155,16 @@ static void plan_depthwise(Arena *a, Kernel *k) {
         { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
         { "MR", c->out[2] < 2 ? 1 : 2 });
     geometry_holes(a, k, c);
-    result_hole(a, k);
-    k->scratch_bytes = padded ? c->oc : 0;
+    type_holes(a, k);
+    k->scratch_bytes = padded ? c->oc * (is_wide(k) ? 2 : 1) : 0;
+    name_hole(a, k, "TAPS_OF", is_wide(k), "taps");
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)type_count(&k->operand[1]->type),
         "taps of all channels", fill_taps);
 }
 
 void plan_q8(Arena *a, Kernel *k, const Options *o) {
     const Convolution *c = &k->window;
-    const bool packed = !o->fast && have_four_bits(k->operand[1]);
+    const bool packed = !o->fast && !is_wide(k) && have_four_bits(k->operand[1]);
     if (k->anchor->op != OP_Conv) plan_product(a, k, packed);
     else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k);
     else plan_windows(a, k, packed);
