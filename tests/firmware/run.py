@@ -31,7 +31,8 @@ ARM = [("cortex-m4", "thumb/v7e-m+fp/hard"), ("cortex-m0", "thumb/v6-m/nofp"), (
 RISCV = ["rv32imafc", "rv32imc"]
 FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "softmax_both_axes", "lstm_step",
        "attention_blocks", "quantize_round_trip", "strips", "few_columns",
-       "bytes_four_bits", "bytes_conv_four_bits", "halves_product", "halves_conv", "halves_depthwise")
+       "bytes_four_bits", "bytes_conv_four_bits", "halves_product", "halves_conv", "halves_points",
+       "halves_depthwise", "averages")
 # instructions a multiply-add of digits, measured 2.70 with gcc and 2.65 with clang on a Cortex-M4, 2.67 on RISC-V
 COUNTED = {"cortex-m4": 3.0, "cortex-m7": 3.0, "cortex-m33": 3.0, "rv32imafc": 3.0}
 # whose stack is painted without BURNCC_TEST_ALL as well; and what ends with an error on random inputs
@@ -91,7 +92,7 @@ def main():
     whole = bool(os.environ.get("BURNCC_TEST_ALL"))
     root = pathlib.Path(args.cache) / "small"
     models = [("digits", DIGITS / "digits.onnx")]
-    for f in cases.EVERYWHERE + byte_cases.ALL:
+    for f in cases.EVERYWHERE + byte_cases.ALL + byte_cases.FIXED_POINT:
         if f.__name__ not in LEFT_OUT and (whole or f.__name__ in FEW):
             small.write(root / f.__name__, f())
             models.append((f.__name__, root / f.__name__ / "model.onnx"))

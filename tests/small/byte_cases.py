@@ -219,23 +219,44 @@ def halves_model(op, x, w, sums, **attributes):
                   tensor("ys", FLOAT, 2.0**-12), tensor("yz", INT16, 0)], opset=21)
 
 
+def averages():
+    """Averages of four bytes in a step of 0.05, as integers: exact, and halves go to the even one. By floats 0.05 has a
+    remainder, and a half goes anywhere."""
+    x = draw(21, INT8, 1, 3, 8, 10)
+    y = [[[[round(sum(p[i + a][j + b] for a in (0, 1) for b in (0, 1)) / 4) for j in range(0, 10, 2)]
+           for i in range(0, 8, 2)] for p in x[0]]]
+    nodes = [
+        node("DequantizeLinear", ["x", "s", "z"], ["a"]),
+        node("AveragePool", ["a"], ["m"], kernel_shape=[2, 2], strides=[2, 2]),
+        node("QuantizeLinear", ["m", "s", "z"], ["y"])
+    ]
+    return Model(nodes, [("x", INT8, [1, 3, 8, 10])], [("y", INT8, [1, 3, 4, 5])], [([x], [y])],
+                 [tensor("s", FLOAT, 0.05), tensor("z", INT8, 0)])
+
+
 def halves_product():
     a, b = draw(1, INT16, 5, 109), draw(2, INT8, 109, 21, span=SMALL)
     return halves_model("MatMul", a, b, product(a, b, 0, 0))
 
 
-def halves_conv(ic=10, oc=19, group=1, kernel=(3, 2)):
+def halves_conv(ic=10, oc=19, group=1, kernel=(3, 2), stride=(1, 2), pad=(1, 1)):
     x, w = draw(11, INT16, 1, ic, 7, 9), draw(12, INT8, oc, ic // group, *kernel, span=SMALL)
-    y = [convolution(x[0], w, 0, group, (1, 2), (1, 1), (1, 1), [0] * oc)]
-    return halves_model("Conv", x, w, y, group=group, strides=[1, 2], pads=[1, 1, 1, 1], kernel_shape=list(kernel))
+    y = [convolution(x[0], w, 0, group, stride, (1, 1), pad, [0] * oc)]
+    return halves_model("Conv", x, w, y, group=group, strides=list(stride), pads=list(pad) * 2,
+                        kernel_shape=list(kernel))
+
+
+def halves_points():
+    return halves_conv(kernel=(1, 1), stride=(1, 1), pad=(0, 0))
 
 
 def halves_depthwise():
     return halves_conv(13, 13, 13, (3, 3))
 
 
-ALL = (bytes_four_bits, halves_product, halves_conv, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero,
-       bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
+ALL = (bytes_four_bits, halves_product, halves_conv, halves_points, halves_depthwise, bytes_conv_four_bits,
+       bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
        bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
        bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
        bytes_one_row, bytes_any_batch, bytes_dequantized)
+FIXED_POINT = (averages,)       # where quantised models are integers throughout
