@@ -279,6 +279,9 @@ bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
 int64_t gpu_shares(const Node *product);
+// plan.c: microseconds of a body's kernels in one workgroup, and of the commands that they are otherwise
+double gpu_alone_time(const Plan *body);
+double gpu_commands_time(const Plan *body);
 bool gpu_calls(const Kernel *k);                        // gpu/sort.c: a called operation that has shaders
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?

@@ -16,11 +16,8 @@
 // A recurrent net of 256 units at batch 1 is such a loop; with larger steps a GPU's other cores are worth the commands.
 #include "glsl.h"
 
-#include "schedule/gpu/blocks.h"
 
 enum { THREADS = 256 };
-// of one workgroup, in a microsecond: bytes, and operations
-static const double near_bytes = 60e3, near_operations = 400e3;
 static const double patience = 500e3;                   // microseconds: systems end kernels that take seconds
 
 // ---------------------------------------------------------------- which loops
@@ -92,20 +89,17 @@ bool glsl_takes_loop(Arena *a, const Kernel *k) {
     if (k->kind != KERNEL_REGION || k->anchor->op != OP_Loop || !only_counts(k->anchor)) return false;
     const Plan *body = k->region.bodies[0];
     const Touched t = touched_by(a, k);
-    double bytes = 0, operations = 0;
     for (int i = 0; i < body->kernels.n; i++) {
         const Kernel *each = body->kernels.at[i];
         if (each->kind != KERNEL_LOOP || each->sizes.n || each->strips || plan_ran(body, i) || !glsl_can(a, each))
             return false;
-        bytes += (double)each->traffic;
-        operations += each->flops;
     }
     for (int i = 0; i < t.at.n; i++) {
         const Value *v = t.at.at[i];
         if (!type_is_static(&v->type) || !glsl_has_type(v->type.dtype) || !plan_value(body, v).buffer) return false;
     }
-    const double commands = body->kernels.n + body->graph->outputs.n, spared = commands * gpu_machine.launch;
-    return body->kernels.n && t.at.n <= MAX_PUSH - 2 && bytes / near_bytes + operations / near_operations <= spared
+    const double spared = gpu_commands_time(body);
+    return body->kernels.n && t.at.n <= MAX_PUSH - 2 && gpu_alone_time(body) <= spared
         && spared * most_trips(k->anchor) <= patience;
 }
 

@@ -2,6 +2,7 @@
 // Planning for GPUs: the steps from a graph of primitives to kernels in order, with everything's place. Kernels are
 // loop nests, whose points threads share out (tile.c), and products, which have a template (gemm.c).
 #include "schedule/schedule.h"
+#include "blocks.h"
 #include "tile.h"
 
 // A product of few rows with weights of few bits: each is read once for every row, from where it is packed. Of many
@@ -13,13 +14,30 @@ bool gpu_claims(const Node *n, const Options *o) {
     return n->op == OP_MatMulBits && type_count_upper(n->graph, y) <= FEW_ROWS * y->dim[y->rank - 1];
 }
 
+double gpu_alone_time(const Plan *body) {
+    // of one workgroup in a microsecond, reckoned and not measured: what a core of many reads, and computes
+    const double near_bytes = 60e3, near_operations = 400e3;
+    double bytes = 0, operations = 0;
+    for (int i = 0; i < body->kernels.n; i++) {
+        bytes += (double)body->kernels.at[i]->traffic;
+        operations += body->kernels.at[i]->flops;
+    }
+    return bytes / near_bytes + operations / near_operations;
+}
+
+double gpu_commands_time(const Plan *body) {
+    return (body->kernels.n + body->graph->outputs.n) * gpu_machine.launch;
+}
+
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
     for (int i = 0; i < p->kernels.n; i++) gpu_sort(p->kernels.at[i]);
     if (p->options->precision && !p->parent) gpu_halves(p);
-    // products store over nothing that they read
-    for (int i = 0; i < p->kernels.n; i++)
+    // a loop's step that one workgroup may do (codegen/gpu/loop.c) stays loops; products store over nothing that they
+    // read
+    const bool alone = p->parent && gpu_alone_time(p) <= gpu_commands_time(p);
+    for (int i = 0; i < p->kernels.n && !alone; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p->arena, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;
     if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;
