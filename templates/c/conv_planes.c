@@ -153,17 +153,17 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 const ptrdiff_t p = (od * OH + oh0 + r) * OW, rows = left - r < ROWS ? left - r : ROWS;
                 float *const y = Y + (n * (G * MULT) + c - y_at) * (OD * OH * OW) + p;
 #if DIRECT
-                const float *const x = X + n * XN + (g - x_at) * XC + (od * SD - PD) * XD + ((oh0 + r) * SH - PH) * XH,
-                    *row[KD * TALL];
-                int whole = 1;
-                for (ptrdiff_t i = 0; i < KD * TALL; i++) {
-                    const ptrdiff_t id = od * SD - PD + i / TALL * DD, ih = (oh0 + r) * SH - PH + i % TALL;
+                const ptrdiff_t id0 = od * SD - PD, ih0 = (oh0 + r) * SH - PH;
+                const float *const x = X + n * XN + (g - x_at) * XC + id0 * XD + ih0 * XH, *row[KD * TALL];
+                const int whole = id0 >= 0 && id0 + (KD - 1) * DD < ID && ih0 >= 0 && ih0 + TALL <= IH && x != lowest
+                    && x + (KD - 1) * (DD * XD) + (TALL - 1) * XH != highest;
+                for (ptrdiff_t i = 0; i < KD * TALL && !whole; i++) {
+                    const ptrdiff_t id = id0 + i / TALL * DD, ih = ih0 + i % TALL;
                     const float *const from = x + i / TALL * (DD * XD) + i % TALL * XH;
                     row[i] = id < 0 || id >= ID || ih < 0 || ih >= IH ? image + 16
                         : from == lowest                              ? image + LINE + 16
                         : from == highest                             ? image + 2 * LINE + 16
                                                                       : from;
-                    whole &= row[i] == from;
                 }
 #endif
                 for (ptrdiff_t v = 0; v < VECTORS; v++) {
@@ -173,15 +173,17 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                     const int edge = at < 0 || at + (KW - 1) * DW + LANES > IW;
                     float *const to = rows == ROWS ? y + ow : sums;
                     const ptrdiff_t step = rows == ROWS ? OW : LANES;
-                    burn_planes_lanes inside[KW];
-                    for (ptrdiff_t k = 0; k < KW && (edge || !whole); k++)
-                        inside[k] = burn_planes_between(-at - k * DW, IW - at - k * DW);
-                    if (!whole)
-                        burn_planes_tile_rows(ROWS, window, NULL, row, at, inside, W + c * TAPS, to, step);
-                    else if (edge)
-                        burn_planes_tile_rows(ROWS, window, x + at, NULL, 0, inside, W + c * TAPS, to, step);
-                    else
+                    if (whole && !edge) {
                         burn_planes_tile_rows(ROWS, window, x + at, NULL, 0, NULL, W + c * TAPS, to, step);
+                    } else {
+                        burn_planes_lanes inside[KW];
+                        for (ptrdiff_t k = 0; k < KW; k++)
+                            inside[k] = burn_planes_between(-at - k * DW, IW - at - k * DW);
+                        if (whole)
+                            burn_planes_tile_rows(ROWS, window, x + at, NULL, 0, inside, W + c * TAPS, to, step);
+                        else
+                            burn_planes_tile_rows(ROWS, window, NULL, row, at, inside, W + c * TAPS, to, step);
+                    }
                     for (ptrdiff_t i = 0; i < rows && rows < ROWS; i++)
                         memcpy(y + i * OW + ow, sums + i * LANES, LANES * sizeof *y);
 #else

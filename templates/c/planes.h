@@ -82,6 +82,35 @@ typedef struct burn_planes_window {
     ptrdiff_t phase, row, slice;
 } burn_planes_window;
 
+/* Is row y of what a tile's windows cover in the window of its i'th output? */
+BURN_INLINE int burn_planes_in(burn_planes_window g, int y, int i)
+{
+    return y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh;
+}
+
+/* v, which is in row y, goes to all sums whose windows have this row; w: the taps of its column. */
+BURN_INLINE void burn_planes_tap(burn_vf *sum, int rows, burn_planes_window g, int y, const float *w,
+                                 burn_planes_part v)
+{
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        if (burn_planes_in(g, y, i))
+            burn_planes_muladd(&sum[i], w[(y - i * g.sh) / g.dh * g.kw], v);
+}
+
+/* Row y is in the sums now: else gcc puts off each sum's products to where it is stored, and what has been loaded for
+ * all of them waits on the stack. */
+BURN_INLINE void burn_planes_now(burn_vf *sum, int rows, burn_planes_window g, int y)
+{
+#if defined(__x86_64__) && !defined(__clang__) && !defined(BURN_PORTABLE)
+    BURN_UNROLL
+    for (int i = 0; i < rows; i++)
+        if (burn_planes_in(g, y, i))
+            __asm__("" : "+v"(sum[i]));
+#endif
+    (void)sum, (void)rows, (void)g, (void)y;
+}
+
 /* Columns left..left+count-1 of a row of the image become the `count` floats from `from` on. */
 BURN_INLINE void burn_planes_row(float *restrict to, ptrdiff_t sw, ptrdiff_t phase, ptrdiff_t left, ptrdiff_t count,
                                  const float *restrict from)
@@ -116,11 +145,9 @@ BURN_INLINE void burn_planes_tile(int rows, burn_planes_window g, const float *x
                 for (int k = 0; k < g.kw; k++) {
                     const burn_planes_part v = burn_planes_load(x + y * g.row + k * g.dw % g.sw * g.phase
                                                                 + k * g.dw / g.sw);
-                    BURN_UNROLL
-                    for (int i = 0; i < rows; i++)
-                        if (y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh)
-                            burn_planes_muladd(&sum[i], w[(y - i * g.sh) / g.dh * g.kw + k], v);
+                    burn_planes_tap(sum, rows, g, y, w + k, v);
                 }
+                burn_planes_now(sum, rows, g, y);
             }
         } else {
             for (int h = 0; h < g.kh; h++)
@@ -159,11 +186,9 @@ BURN_INLINE void burn_planes_tile_rows(int rows, burn_planes_window g, const flo
                 burn_planes_part v = burn_planes_load(from + k * g.dw);
                 if (inside)
                     v = burn_planes_only(v, inside[k], room);
-                BURN_UNROLL
-                for (int i = 0; i < rows; i++)
-                    if (y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh)
-                        burn_planes_muladd(&sum[i], w[(y - i * g.sh) / g.dh * g.kw + k], v);
+                burn_planes_tap(sum, rows, g, y, w + k, v);
             }
+            burn_planes_now(sum, rows, g, y);
         }
     }
     BURN_UNROLL
