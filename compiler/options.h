@@ -59,6 +59,7 @@ struct Options {
     bool jvp;                                           // forward mode as a program
     const char *train_only; int train_last;             // selections of parameters (grad/select.c); NULL, 0: all
     bool clip_value, clip_norm; VEC(const char *) groups;       // of updates (grad/update.c)
+    const char *loss_scale;                             // grad/scale.c; NULL: dynamic with f16, else none
     VEC(const char *) frozen_params;                    // --freeze without a file: selections of what stays
     const char *untie;                                  // merged, all or a regular expression; NULL: nothing
     int64_t train_memory;                               // workspace of a training program; 0: what it takes

@@ -258,7 +258,7 @@ typedef struct burn_hyper {
  * BURN_E... code, as the functions of the generated header that they call. Pointers to functions that a program has not
  * are null. */
 typedef struct burn_training {
-    int version; /* 1; what later versions have besides comes behind what this one has */
+    int version; /* 2; what later versions have besides comes behind what this one has */
     const char *name;
     const char *loss, *optimizer, *schedule; /* as the options name them, losses as a sum; NULL: no schedule */
     size_t params_bytes, state_bytes;
@@ -303,6 +303,10 @@ typedef struct burn_training {
     int (*params_load)(void *params, const char *path);
     int (*checkpoint_save)(const void *params, const void *state, int64_t step, const char *path);
     int (*checkpoint_load)(void *params, void *state, int64_t *step, const char *path);
+    /* From version 2 on: gradients of any module. Those of a loss whose scale is part of the state read it, and their
+     * `gradients`, which is not given it, returns BURN_EINVAL. */
+    int (*gradients_by_state)(const struct burn_threads *threads, void *work, const void *weights,
+        const burn_tensor *inputs, const void *params, const void *state, int64_t step, double *loss, void *grads);
 } burn_training;
 
 #endif

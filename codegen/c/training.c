@@ -42,18 +42,20 @@ static int print_hypers(CFile *g, const char *of, const char *list) {
 }
 
 // ---------------------------------------------------------------- calls
-typedef struct Call { const char *program, *parameters; } Call;
+typedef struct Call { const char *program, *parameters, *suffix; } Call;
 
-enum { PREDICT, EVALUATE, GRADIENTS, UPDATE, TRAIN_STEP, LEARNING_RATE, CALLS };
+enum { PREDICT, EVALUATE, GRADIENTS, UPDATE, TRAIN_STEP, LEARNING_RATE, GRADIENTS_BY_STATE, CALLS };
 #define ENDS "const struct burn_threads *threads, void *ws, const void *weights, "
 static const Call calls[CALLS] = {
-    { "predict", ENDS "const burn_tensor *inputs, const void *params, const burn_tensor *outputs" },
-    { "evaluate", ENDS "const burn_tensor *inputs, const void *params, double *loss, const burn_tensor *outputs" },
-    { "gradients", ENDS "const burn_tensor *inputs, const void *params, int64_t step, double *loss, void *grads" },
-    { "update", ENDS "const float *hypers, void *params, const void *grads, void *state" },
+    { "predict", ENDS "const burn_tensor *inputs, const void *params, const burn_tensor *outputs", "" },
+    { "evaluate", ENDS "const burn_tensor *inputs, const void *params, double *loss, const burn_tensor *outputs", "" },
+    { "gradients", ENDS "const burn_tensor *inputs, const void *params, int64_t step, double *loss, void *grads", "" },
+    { "update", ENDS "const float *hypers, void *params, const void *grads, void *state", "" },
     { "train_step", ENDS "const burn_tensor *inputs, int64_t step, const float *hypers, void *params, void *state, "
-                         "double *loss" },
-    { "learning_rate", "float step, const float *hypers, float *rate" },
+                         "double *loss", "" },
+    { "learning_rate", "float step, const float *hypers, float *rate", "" },
+    { "gradients", ENDS "const burn_tensor *inputs, const void *params, const void *state, int64_t step, "
+                        "double *loss, void *grads", "_by_state" },
 };
 #undef ENDS
 
@@ -106,7 +108,7 @@ static void take_names(
         }
     for (int i = 0; i < gr->outputs.n; i++) {           // gradients by inputs: the call has no place for them
         const Value *v = gr->outputs.at[i];
-        if (v->role == ROLE_NONE && (call == &calls[GRADIENTS] || call == &calls[TRAIN_STEP]))
+        if (v->role == ROLE_NONE && (!strcmp(call->program, "gradients") || call == &calls[TRAIN_STEP]))
             text_printf(out, "    %s %s[%lld];\n", spell_c_storage(v->type.dtype), s->outs.name[i],
                 (long long)type_count_upper(gr, &v->type));
     }
@@ -150,8 +152,8 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
     Signature s = c_signature(g, p);
     const bool rate = call == &calls[LEARNING_RATE], loss = strstr(call->parameters, "*loss");
     Tensors in = { 0 }, outs = { 0 };
-    if (c_has_banks(g) && c_has_workspace(p)) c_space_declare(g, p, out, NULL);
-    text_printf(out, "static int %s_generic(%s)\n{\n", p->name, call->parameters);
+    if (c_has_banks(g) && c_has_workspace(p) && !*call->suffix) c_space_declare(g, p, out, NULL);
+    text_printf(out, "static int %s%s_generic(%s)\n{\n", p->name, call->suffix, call->parameters);
     if (strstr(call->parameters, "*inputs")) in = tensors_of(g, s.graph, false);
     if (strstr(call->parameters, "*outputs")) outs = tensors_of(g, s.graph, true);
     if (in.n || outs.n) c_tensor_checks(out, &s, &in, &outs);
@@ -164,6 +166,9 @@ static void print_call(CFile *g, const Training *t, const Call *call) {
             c_has_banks(g) ? "space scratch" : "workspace scratch, *const ws = &scratch");
     print_unuseds(g, out, call, &s);
     if (c_has_banks(g) && c_has_workspace(p)) s.work = c_space_open(g, p, out, rate ? "&scratch" : "ws");
+    if (call == &calls[GRADIENTS] && c_struct_seen(s.graph, s.graph->outputs.n, true, ROLE_STATE))
+        text_printf(out, "    const %s_state *const state = NULL; /* refused: gradients_by_state is given it */\n",
+            g->model);
     text_printf(out, "    const int code = %s(", p->name);
     c_signature_parameters(g, out, &s, false);
     text_printf(out, ");\n");
@@ -219,7 +224,7 @@ void c_training(CFile *g, const Training *t) {
     for (int i = 0; i < CALLS; i++) print_call(g, t, &calls[i]);
     Text programs;
     text_init(&programs, a);
-    for (int i = 0; i < CALLS; i++) print_program(g, &programs, &calls[i]);
+    for (int i = 0; i < GRADIENTS_BY_STATE; i++) print_program(g, &programs, &calls[i]);
     skeleton_fill(a, &g->ends, "skeleton/training.c", 22,
         (Hole[]){ { "MODEL", NULL, g->model },
             { "LOSS", NULL, loss_text(a, t) },

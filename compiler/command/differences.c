@@ -203,6 +203,7 @@ static int run_code(Work *w) {
     call.grads = w->grads;
     call.threads = &threads;
     if (!(call.work = module_memory(d->gradients.program->work_bytes))) return BURN_ENOMEM;
+    if (!(call.state = module_memory(m->state_bytes))) return BURN_ENOMEM;
     code = d->gradients.program->run(&call);
     d->losses[0] = *(const float *)call.out[0];
     if (!code) code = measure_rounding(w, call);

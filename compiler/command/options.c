@@ -136,6 +136,7 @@ static const char *learning_option(const Options *o) {
         o->train_last      ? "train-last" :
         o->clip_value      ? "clip-value" :
         o->clip_norm       ? "clip-norm" :
+        o->loss_scale      ? "loss-scale" :
         o->groups.n        ? "group" :
         o->frozen_params.n ? "freeze without =FILE" :
         o->frozen_norm     ? "frozen-norm" :

@@ -336,6 +336,11 @@ const Option options[] = {
     { "clip-norm", 0, NULL, TRAINS, "Training",
         "updates take clip_norm, and gradients are scaled down to that norm, of all as one vector",
         FIELD(FLAG, compile.clip_norm) },
+    { "loss-scale", 0, "SCALE", TRAINS, "Training",
+        "the loss times this number is differentiated, and gradients are divided by it; steps with gradients that are "
+        "not finite are skipped. dynamic(initial=65536, growth=2, backoff=0.5, interval=2000): found as it goes (the "
+        "default with --precision f16); none",
+        FIELD(TEXT, compile.loss_scale) },
     { "group", 0, "WHAT:NAME=V", TRAINS, "Training",
         "parameters (as --train-only names them) whose hyper-parameters are V, or NAME*V: the caller's times V; "
         "with commas, repeatable",

@@ -146,8 +146,10 @@ bool optimizer_update(const Training *t, Graph *g, const Update *u, const Hyper 
     set_given(t, step, k, row->options);
     if (!node_infer(step)) return false;
     for (int i = 0; i < n_out; i++) {
-        step->out[i]->name = fields[i];
-        train_output(g, step->out[i], fields[i], i ? ROLE_STATE : ROLE_PARAM);
+        Value *next = scale_keep(g, h, in[i ? i + 1 : 0], step->out[i]);
+        if (!next) return false;
+        next->name = fields[i];
+        train_output(g, next, fields[i], i ? ROLE_STATE : ROLE_PARAM);
     }
     return true;
 }

@@ -20,9 +20,10 @@ static const Parameter *parameter_of(const Training *t, const char *field) {
     bug("no parameter is called %s", field);
 }
 
-static bool run_on(Graph *g, const Parameter *p, Value *running, Value *statistic) {
-    Value *next = mode_run_on(g, p, running, statistic, b_scalar(g, DT_F32, 1));
-    if (next) train_output(g, next, p->field, ROLE_PARAM);
+static bool run_on(Graph *g, const Hyper *h, const Update *u) {
+    Value *next = mode_run_on(g, u->of, u->param, u->gradient, b_scalar(g, DT_F32, 1));
+    if (next) next = scale_keep(g, h, u->param, next);
+    if (next) train_output(g, next, u->of->field, ROLE_PARAM);
     return next != NULL;
 }
 
@@ -41,14 +42,13 @@ static Value *gradient_of(const Training *t, Graph *g, Value *made) {
 Graph *step_graph(Training *t, Graph *gradients) {
     Graph *g = graph_clone(gradients, "train_step");
     Hyper hyper;
-    int n_updates = 0;
+    int n_updates = 0, n_runs = 0;
     const int n = gradients->outputs.n;
-    Update *updates = NEW_ARRAY(g->arena, Update, n + 1);
+    Update *updates = NEW_ARRAY(g->arena, Update, n + 1), *runs = NEW_ARRAY(g->arena, Update, n + 1);
     optimizer_hyper(t, g, &hyper);
     Value *const *made = arena_copy(g->arena, g->outputs.at, sizeof *made * (size_t)n);
-    bool ok = true;
     g->outputs.n = g->output_names.n = 0;
-    for (int i = 0; i < n && ok; i++) {
+    for (int i = 0; i < n; i++) {
         const char *name = gradients->output_names.at[i];
         const Parameter *p = made[i]->role == ROLE_GRAD ? parameter_of(t, name) : NULL;
         if (!p) {
@@ -59,8 +59,10 @@ Graph *step_graph(Training *t, Graph *gradients) {
         if (p->kind == PARAMETER_BATCHES) continue;
         Update u = { p, param_input(g, name), gradient_of(t, g, made[i]) };
         if (!u.gradient) return NULL;
-        if (p->kind == PARAMETER_RUNNING) ok = run_on(g, p, u.param, u.gradient);
+        if (p->kind == PARAMETER_RUNNING) runs[n_runs++] = u;
         else updates[n_updates++] = u;
     }
-    return ok && train_updates(t, g, &hyper, n_updates, updates) ? g : NULL;
+    bool ok = train_updates(t, g, &hyper, n_updates, updates);
+    for (int i = 0; i < n_runs && ok; i++) ok = run_on(g, &hyper, &runs[i]);
+    return ok ? g : NULL;
 }

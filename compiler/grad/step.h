@@ -19,7 +19,8 @@ bool train_is_trained(const Training *t, const Value *input);
 // The hyper-parameters as inputs that are passed by value, NULL where a number is given: of the row, and of that for
 // what is no matrix.
 // Of clipping, NULL where there is none.
-typedef struct Hyper { int n[2]; Value *in[2][MAX_OPERANDS], *clip_value, *clip_norm; } Hyper;
+// finite: of --loss-scale, 1 where all gradients are; NULL: nobody asks
+typedef struct Hyper { int n[2]; Value *in[2][MAX_OPERANDS], *clip_value, *clip_norm, *finite; } Hyper;
 bool optimizer_read(Training *t, Arena *a, const char *text);              // text NULL: the first row
 void optimizer_hyper(const Training *t, Graph *g, Hyper *h);
 // One node: the row's operation on this parameter; what it gives has the names of the structs' fields.
@@ -28,13 +29,22 @@ bool optimizer_has(const Training *t, Arena *a, const char *name);         // a 
 void optimizer_state(Training *t, Arena *a, const Parameter *p);           // adds the fields of its struct
 
 // update.c: those of n parameters, with clipping and groups; false with diagnostics
-bool train_updates(const Training *t, Graph *g, const Hyper *h, int n, Update *u);
+bool train_updates(const Training *t, Graph *g, Hyper *h, int n, Update *u);
 bool groups_read(Training *t, Arena *a, const Options *o);      // --group: fills t->groups
 bool groups_find(const Training *t, Uses *all);                 // fills all->groups; false with diagnostics
 const char *groups_doc(const Training *t, Arena *a);            // "" or a sentence on a line of its own
 // The hyper-parameter `name` of p: v, or the number where v is NULL, unless p's group has its own. NULL: it is the
 // number.
 Value *group_value(const Training *t, Graph *g, const Parameter *p, const char *name, Value *v, double number);
+
+// scale.c: --loss-scale; without it these give what they are given, and add nothing
+bool scale_read(Training *t, Arena *a, const Options *o);
+Value *scale_loss(const Training *t, Graph *g, Value *loss);            // what is differentiated
+Value *scale_back(const Training *t, Graph *g, Value *gradient);
+bool scale_begin(const Training *t, Graph *g, Hyper *h, int n, const Update *u);        // before clipping: h->finite
+Value *scale_keep(Graph *g, const Hyper *h, Value *old, Value *new);    // old, where the step is skipped
+bool scale_end(const Training *t, Graph *g, const Hyper *h);            // how the scale goes on
+void scale_state(Training *t, Arena *a);                                // adds its fields of the optimizer's struct
 
 // step.c: NULL with diagnostics
 Graph *step_graph(Training *t, Graph *gradients);

@@ -85,7 +85,7 @@ static Graph *gradient_graph(Training *t, Graph *model) {
     if (!g) return NULL;
     Value **in = NEW_ARRAY(g->arena, Value *, g->inputs.n + 1);
     int n = 0;
-    in[n++] = g->outputs.at[0];
+    if (!(in[n++] = scale_loss(t, g, g->outputs.at[0]))) return NULL;
     for (int i = 0; i < model->inputs.n; i++)
         if (train_is_trained(t, g->inputs.at[i]) || request_takes(t, g->inputs.at[i])) in[n++] = g->inputs.at[i];
     Node *gradient = graph_node(g, OP_Gradient, n, in, n - 1);
@@ -93,15 +93,18 @@ static Graph *gradient_graph(Training *t, Graph *model) {
     for (int i = 1; i < n; i++) {
         bool asked = !in[i]->role;
         const char *name = asked ? request_gradient_name(g->arena, in[i]) : in[i]->name;
-        train_output(g, gradient->out[i - 1], name, asked ? ROLE_NONE : ROLE_GRAD);
+        Value *d = scale_back(t, g, gradient->out[i - 1]);
+        if (!d) return NULL;
+        train_output(g, d, name, asked ? ROLE_NONE : ROLE_GRAD);
     }
     return g;
 }
 
 // ---------------------------------------------------------------- optimizer step
-static bool update_running(Graph *g, const Parameter *p, Value *batches) {
+static bool update_running(Graph *g, const Hyper *h, const Parameter *p, Value *batches) {
     Value *running = train_input(g, p->field, p->type, ROLE_PARAM), *sum = train_input(g, p->field, p->type, ROLE_GRAD);
     Value *next = mode_run_on(g, p, running, sum, batches);
+    if (next) next = scale_keep(g, h, running, next);
     if (next) train_output(g, next, p->field, ROLE_PARAM);
     return next != NULL;
 }
@@ -122,9 +125,11 @@ static Graph *update_graph(Training *t, Graph *model) {
         u[n++].gradient = train_input(g, p->field, p->type, ROLE_GRAD);
     }
     if (!train_updates(t, g, &hyper, n, u)) return NULL;
+    scale_state(t, g->arena);
     Value *batches = t->runs ? train_input(g, t->runs, type_make(DT_F32, 0, NULL), ROLE_GRAD) : NULL;
     for (int i = 0; i < t->params.n; i++)
-        if (t->params.at[i].kind == PARAMETER_RUNNING && !update_running(g, &t->params.at[i], batches)) return NULL;
+        if (t->params.at[i].kind == PARAMETER_RUNNING && !update_running(g, &hyper, &t->params.at[i], batches))
+            return NULL;
     return g;
 }
 
@@ -157,7 +162,7 @@ Training *train_parameters(Graph *model, const Options *o) {
     t->clip_value = o->clip_value;
     t->clip_norm = o->clip_norm;
     if (!losses_read(&t->losses, model, o) || !optimizer_read(t, model->arena, o->optimizer)) return NULL;
-    if (!groups_read(t, model->arena, o)) return NULL;
+    if (!groups_read(t, model->arena, o) || !scale_read(t, model->arena, o)) return NULL;
     if (o->schedule && !schedule_read(model->arena, o->schedule, &t->schedule)) return NULL;
     straight_scales(model);
     return parameters_make(t, model, o) ? t : NULL;

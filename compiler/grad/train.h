@@ -26,6 +26,8 @@ typedef struct Group { const char *text, *what; VEC(GroupSetting) settings; } Gr
 // A program's graph, which has its name; roles: of the outputs, which passes may replace
 typedef struct TrainGraph { Graph *graph; const char *doc; Role *roles; } TrainGraph;
 enum { MAX_TRAIN_GRAPHS = 7 };
+// scale.c
+typedef struct LossScale { bool used, dynamic; double initial, growth, backoff, interval; } LossScale;
 typedef struct Training {
     LossTerms losses;
     const struct OptimizerRow *optimizer; const Spec *optimizer_spec;       // spec: numbers that are given
@@ -33,6 +35,7 @@ typedef struct Training {
     const char *schedule_usual;                         // the arguments of learning_rate and their usual values
     bool clip_value, clip_norm;                         // of gradients, by hyper-parameters of these names
     VEC(Group) groups;
+    LossScale scale;
     VEC(Parameter) params;
     const char *runs;                                   // field of PARAMETER_BATCHES; NULL: no statistic is running
     bool drops; int64_t seed;                           // does anything drop? Seed of what is dropped

@@ -120,9 +120,9 @@ Value *group_value(const Training *t, Graph *g, const Parameter *p, const char *
 
 // ---------------------------------------------------------------- the updates
 
-bool train_updates(const Training *t, Graph *g, const Hyper *h, int n, Update *u) {
-    if (!clip(g, h, n, u)) return false;
+bool train_updates(const Training *t, Graph *g, Hyper *h, int n, Update *u) {
+    if (!scale_begin(t, g, h, n, u) || !clip(g, h, n, u)) return false;
     for (int i = 0; i < n; i++)
         if (!optimizer_update(t, g, &u[i], h)) return false;
-    return true;
+    return scale_end(t, g, h);
 }

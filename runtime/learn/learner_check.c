@@ -97,7 +97,7 @@ static int find_in_gradients(burn_learner *l, Lane *lane, char *text, size_t roo
     double loss;
     int found = 0;
     if (grads) {
-        l->t->gradients(NULL, lane->work, l->how.weights, lane->in, l->params, l->step + 1, &loss, grads);
+        learner_differentiate(l, NULL, lane, l->step + 1, &loss, grads);
         found = find_in_parts(l->t->param_count, l->t->params, grads, "the gradient of", text, room);
     }
     free(grads);

@@ -196,6 +196,9 @@ int hypers_open(burn_learner *l, burn_said *said);
 int learner_step(burn_learner *l, burn_said *said);
 /* Gets the next batch into the lane; of_step: which one of the step it is. */
 int learner_fill(burn_learner *l, Lane *lane, int64_t of_step, burn_said *said);
+/* What the module's function gives for the lane's batch; step: of dropout. */
+int learner_differentiate(const burn_learner *l, const struct burn_threads *threads, const Lane *lane, int64_t step,
+                          double *loss, void *grads);
 /* The lane's loss and gradients; without items nothing. */
 int learner_gradients(burn_learner *l, Lane *lane, burn_said *said);
 /* A batch of training is done: figures, watchers. */

@@ -75,14 +75,23 @@ int learner_next(burn_learner *l, burn_split split, burn_batch *batch, burn_said
 
 /* ---- training */
 
+int learner_differentiate(const burn_learner *l, const struct burn_threads *threads, const Lane *lane, int64_t step,
+                          double *loss, void *grads)
+{
+    const burn_training *t = l->t;
+    if (t->version < 2)
+        return t->gradients(threads, lane->work, l->how.weights, lane->in, l->params, step, loss, grads);
+    return t->gradients_by_state(threads, lane->work, l->how.weights, lane->in, l->params, l->state, step, loss, grads);
+}
+
 static void compute_gradients(void *learner, int at)
 {
     const burn_learner *l = learner;
     Lane *lane = &l->lanes[at];
     int64_t drops = l->step * l->per_step + lane->of_step + 1;
     if (lane->items)
-        lane->error = l->t->gradients(l->how.at_once > 1 ? NULL : l->how.threads, lane->work, l->how.weights, lane->in,
-                                      l->params, drops, &lane->loss, lane->grads);
+        lane->error = learner_differentiate(l, l->how.at_once > 1 ? NULL : l->how.threads, lane, drops, &lane->loss,
+                                            lane->grads);
 }
 
 int learner_gradients(burn_learner *l, Lane *lane, burn_said *said)

@@ -14,6 +14,13 @@
 typedef struct MODEL_params { float w; } MODEL_params;
 typedef struct MODEL_state { float w; } MODEL_state;
 int MODEL_grads_zero(MODEL_params *sum);
+static int MODEL_gradients_by_state_generic(const struct burn_threads *threads, void *ws, const void *weights,
+                                            const burn_tensor *inputs, const void *params, const void *state,
+                                            int64_t step, double *loss, void *grads)
+{
+    return (void)threads, (void)ws, (void)weights, (void)inputs, (void)params, (void)state, (void)step, (void)loss,
+           (void)grads, 0;
+}
 int MODEL_grads_add(MODEL_params *sum, const MODEL_params *grads);
 int MODEL_grads_scale(MODEL_params *sum, float factor);
 void MODEL_params_init(MODEL_params *params);
@@ -86,7 +93,7 @@ static int MODEL_checkpoint_load_generic(void *params, void *state, int64_t *ste
 
 #endif
 const burn_training MODEL_training = {
-    1,
+    2,
     "MODEL",
     "LOSS",
     "OPTIMIZER",
@@ -129,4 +136,5 @@ PROGRAMS
     NULL,
     NULL,
 #endif
+    MODEL_gradients_by_state_generic,
 };

@@ -86,7 +86,7 @@ int main(void)
                 hypers[i] = rate;
             }
         }
-        CHECK(!t->gradients(threads, scratch, weights, in, params, at + 1, &loss, grads));
+        CHECK(!t->gradients_by_state(threads, scratch, weights, in, params, state, at + 1, &loss, grads));
         CHECK(!t->update(threads, scratch, weights, hypers, params, grads, state));
         printf("%.9g\n", loss);
     }

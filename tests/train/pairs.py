@@ -44,6 +44,7 @@ HOW = {
     "more": [[], ["--input-gradients", "all"], ["--jvp"]],
     "precision": [[], ["--precision", "bf16"]],
     "fuse": [[], ["--no-fuse"]],
+    "scale": [[], ["--loss-scale", "1024"], ["--loss-scale", "dynamic(initial=1024,interval=2)"]],
 }
 ALL = {**MEANING, **HOW}
 

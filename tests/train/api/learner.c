@@ -58,7 +58,7 @@ static void start(Learner *l, const burn_training *t)
         l->in[i] = (burn_tensor){.data = room(t->inputs[i].bytes), .bytes = t->inputs[i].bytes};
     for (int i = 0; i < t->output_count; i++)
         l->out[i] = (burn_tensor){.data = room(t->outputs[i].bytes), .bytes = t->outputs[i].bytes};
-    CHECK(t->version == 1 && t->params_init && !t->params_init(l->params));
+    CHECK(t->version == 2 && t->params_init && !t->params_init(l->params));
     seed = 1;
 }
 
