@@ -10,6 +10,7 @@
 #include "grad/train.h"
 #include "import/import.h"
 #include "passes/passes.h"
+#include "schedule/schedule.h"
 
 #include <string.h>
 
@@ -25,12 +26,27 @@ static bool dump_plan(Arena *a, const Options *o, const Plan *p) {
     return true;
 }
 
+static bool is_stored(void *plan, const Value *v) {
+    const Buffer *b = plan_value(plan, v).buffer;
+    return b && (b->place == PLACE_WORK || (b->place == PLACE_ALIAS && !op_is_view(v->def->op)));
+}
+
+// --precision, where the back end's plan does not narrow values itself. What is kept says a plan of the graph as it is.
+static bool halve_kept(Graph *g, const Options *o) {
+    if (!o->precision || o->machine.backend->halves || !graph_trains(g)) return true;
+    const Plan *p = plan_make(g, o);
+    if (!p) return false;
+    if (keep_halves(g, strcmp(o->precision, "f16") ? DT_BF16 : DT_F16, is_stored, (void *)p)) pass_dce(g);
+    return true;
+}
+
 // t: of --train, NULL: inference
 static Plan *planned(Arena *a, const Options *o, Graph *g, const TrainGraph *t) {
     dump_graph(g, o, "import");
     if (o->keep) keep_values(g, o->keep);
     if (!passes_run(g, o)) return NULL;
     if (t) train_ends(t);
+    if (t && !halve_kept(g, o)) return NULL;
     Plan *p = plan_make(g, o);
     return p && dump_plan(a, o, p) ? p : NULL;
 }

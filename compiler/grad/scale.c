@@ -91,15 +91,15 @@ Value *scale_back(const Training *t, Graph *g, Value *gradient) {
 
 // ---------------------------------------------------------------- updates
 
-// 1 where all elements are finite, else 0; row by row, then of the rows.
-static Value *finite_all(Graph *g, Value *v) {
-    Value *one = B_MAP(g, "abs(x) <= 3.4028234663852886e38 ? 1 : 0", "x", v);
+// How many elements are infinite or not a number, above 0 if one is; row by row, then of the rows.
+static Value *count_bad(Graph *g, Value *v) {
+    Value *bad = B_MAP(g, "abs(x) <= 3.4028234663852886e38 ? 0 : 1", "x", v);
     int64_t axes[MAX_RANK];
     int n = 0;
     for (int i = 1; i < v->type.rank; i++) axes[n++] = i;
-    if (one && n) one = b_reduce(g, OP_ReduceMin, one, n, axes, false);
-    if (one && v->type.rank) one = b_reduce(g, OP_ReduceMin, one, 1, (int64_t[]){ 0 }, false);
-    return one ? b_cast(g, one, DT_F32) : NULL;
+    if (bad && n) bad = b_reduce(g, OP_ReduceSum, bad, n, axes, false);
+    if (bad && v->type.rank) bad = b_reduce(g, OP_ReduceSum, bad, 1, (int64_t[]){ 0 }, false);
+    return bad ? b_cast(g, bad, DT_F32) : NULL;
 }
 
 // The optimizer's step is of those that were not skipped.
@@ -119,14 +119,14 @@ static bool count_steps(Graph *g, const Training *t, Hyper *h, Value *skipped) {
 // gradients: what the two programs have of them, before clipping
 bool scale_begin(const Training *t, Graph *g, Hyper *h, int n, const Update *u) {
     if (!t->scale.used) return true;
-    Value *finite = NULL;
+    Value *bad = NULL;
     for (int i = 0; i < n; i++) {
-        Value *one = finite_all(g, u[i].gradient);
-        finite = finite && one ? b_binary(g, OP_Mul, finite, one) : one;
-        if (!finite) return false;
+        Value *one = count_bad(g, u[i].gradient);
+        bad = bad && one ? b_binary(g, OP_Add, bad, one) : one;
+        if (!bad) return false;
     }
-    h->finite = finite;
-    return !finite || count_steps(g, t, h, state_input(g, "skipped_steps"));
+    h->finite = bad ? B_MAP(g, "x > 0 ? 0 : 1", "x", bad) : NULL;
+    return !bad || (h->finite && count_steps(g, t, h, state_input(g, "skipped_steps")));
 }
 
 Value *scale_keep(Graph *g, const Hyper *h, Value *old, Value *new) {

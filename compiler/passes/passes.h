@@ -36,6 +36,9 @@ bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every 
 // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool keeps_sizes(const Options *o);
 void keep_values(Graph *g, Keep how);                   // keep.c: before the passes, where o->keep asks for it
+// keep_halves.c: what the backward part reads of the forward part's stored values is of this type; true: something is
+typedef bool StoredFn(void *context, const Value *v);
+bool keep_halves(Graph *g, DType to, StoredFn *stored, void *context);
 bool pass_custom(Graph *g, const Options *o);           // o: whose back end takes kernels in a language
 bool pass_expand(Graph *g, const Options *o);
 bool pass_expand_all(Graph *g);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Training with --precision bf16: forward products and both of their gradients are of bfloat16, the rest is f32.
+"""Training with --precision bf16: forward products and both of their gradients are of bfloat16, and so is what is kept
+for the backward pass; the rest is f32.
 
 usage: bf16.py BURNCC [--cc CC] [--flags FLAGS] [--target T]
 Each case is one program over two modules of a model, in f32 and in bf16:
@@ -9,7 +10,8 @@ Each case is one program over two modules of a model, in f32 and in bf16:
 - curves: a small GPT. A rounded factor is off by 2^-9 of itself at most, a product of two by 2^-8 of the sum of its
   terms' magnitudes; over the layers of the model the error of a parameter's gradient stays below 2^-6 of its norm, and
   is there. 40 steps of adam: each loss is within 1 % of f32's, and falls to a half. In any order of its shares, a step
-  has the same bits.
+  has the same bits. The workspace takes less than three quarters of f32's.
+- maxima: what is compared for equality is kept as it is, so the gradient of a maximum finds it again.
 Needs the standard library only. Prints TAP."""
 import argparse, os, random, subprocess, sys, tempfile
 
@@ -66,6 +68,7 @@ int main(void)
 {
     static int64_t words[4 * 32], next[4 * 32];
     float loss[1], loss16[1], begin = 0;
+    if (sizeof bf16_work * 4 > sizeof f32_work * 3) return puts("the workspace is no smaller"), 1;
     double worst = 0;
     for (int i = 0; i < 4 * 32; i++) words[i] = i * 7919 %% 97, next[i] = (i * 7919 + 5) %% 97;
     f32_params_init(&params);
@@ -147,6 +150,41 @@ def curves(args, tmp):
                 *(word for size in sizes for word in ("--set", size))], program)
 
 
+MAXIMA = HEAD + """
+int main(void)
+{
+    static float x[64 * 32], target[64], loss[1], loss16[1];
+    for (int i = 0; i < 64 * 32; i++) x[i] = (float)(i * 7919 %% 1009) / 1009 - 0.5f;
+    for (int i = 0; i < 64; i++) target[i] = 3;
+    f32_params_init(&params);
+    bf16_params_init(&params16);
+    if (f32_gradients(&f32_work, x, &params, target, loss, &grads)) return 2;
+    if (bf16_gradients(&bf16_work, x, &params16, target, loss16, &grads16, &turned)) return 3;
+    if (fabsf(*loss - *loss16) > 0.01f * *loss) return printf("loss %%g, not %%g\\n", *loss16, *loss), 1;
+    double sum = 0, off = 0;
+    for (size_t i = 0; i < sizeof grads.a / sizeof *grads.a; i++) {
+        sum += (double)grads.a[i] * (double)grads.a[i];
+        off += ((double)grads.a[i] - (double)grads16.a[i]) * ((double)grads.a[i] - (double)grads16.a[i]);
+    }
+    return sum > 1e-6 && off < 0x1p-12 * sum ? 0 : (printf("gradients differ by %%g of %%g\\n", off, sum), 1);
+}
+"""
+
+
+def maxima(args, tmp):
+    """y = the largest of each row of tanh(x A)."""
+    rng = random.Random(3)
+    a = [[rng.uniform(-1, 1) for _ in range(48)] for _ in range(32)]
+    nodes = [wire.node("MatMul", ["x", "a"], ["h"]), wire.node("Tanh", ["h"], ["t"]),
+             wire.node("ReduceMax", ["t"], ["y"], axes=[1], keepdims=0)]
+    graph = wire.graph(nodes, [wire.value_info("x", wire.FLOAT, [64, 32])], [wire.value_info("y", wire.FLOAT, [64])],
+                       [wire.tensor("a", wire.FLOAT, a)])
+    model = os.path.join(tmp, "maxima.onnx")
+    with open(model, "wb") as file:
+        file.write(wire.model(graph, opset=13))
+    return ran(args, tmp, model, ["--loss", "mse"], lambda _: MAXIMA % {})
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("burncc"), p.add_argument("--cc", default=os.environ.get("CC", "cc"))
@@ -155,6 +193,7 @@ def main():
     cases = [(f"exact {m}x{i}x{k}x{n}", lambda tmp, s=(m, i, k, n): exact(args, tmp, *s))
              for m, i, k, n in ((32, 40, 51, 64), (64, 17, 99, 128), (16, 33, 2100, 64))]
     cases.append(("curves of f32", lambda tmp: curves(args, tmp)))
+    cases.append(("maxima", lambda tmp: maxima(args, tmp)))
     bad = 0
     for at, (name, run) in enumerate(cases, 1):
         with tempfile.TemporaryDirectory() as tmp:

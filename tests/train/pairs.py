@@ -132,7 +132,7 @@ def main():
         if got is None or wanted is None:
             tap.check(name, False, said or why)
             continue
-        bound = 3e-2 if "bf16" in options else 1e-5
+        bound = 3e-2 if "--precision" in options else 1e-5
         error = max(abs(a - b) for a, b in zip(got, wanted)) / abs(wanted[0])
         tap.check(name, error <= bound and wanted[4] != wanted[0], f"losses {got}, as usual {wanted}")
     return tap.end()

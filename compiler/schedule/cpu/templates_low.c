@@ -7,6 +7,8 @@
 #include "templates.h"
 #include "tune.h"
 
+#include <string.h>
+
 // ---------------------------------------------------------------- products of bytes
 // As recorded, if that fits, else t. rows: the most of a tile; where one file serves machines that take half the
 // rows, `even`.
@@ -228,7 +230,8 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     Value *w = k->operand[1];
     bool bits = k->anchor->op == OP_MatMulBits,
-         halves = o->precision && !bits && w->data && w->type.dtype == DT_F32 && k->operand[0] != w;
+         halves = o->precision && !strcmp(o->precision, "bf16") && !bits
+        && w->data && w->type.dtype == DT_F32 && k->operand[0] != w;
     if ((!bits && !halves) || s->batch != 1 || s->a_col != 1 || !dim_is_const(s->n) || !dim_is_const(s->k))
         return false;
     bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;

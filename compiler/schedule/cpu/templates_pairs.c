@@ -4,12 +4,15 @@
 #include "schedule/schedule.h"
 #include "templates.h"
 
+#include <string.h>
+
 // Rounding a factor costs what a product with a few rows or columns does: below this it gains nothing.
 enum { LEAST = 16 };
 
 bool plan_pairs(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
-    if (!o->train || !o->precision || k->operand[0]->type.dtype != DT_F32 || dim_upper(g, s->m) < LEAST
+    if (!o->train || !o->precision || strcmp(o->precision, "bf16")
+        || k->operand[0]->type.dtype != DT_F32 || dim_upper(g, s->m) < LEAST
         || dim_upper(g, s->n) < LEAST || dim_upper(g, s->k) < LEAST)
         return false;
     TileTarget target = template_target(o);
