@@ -147,6 +147,26 @@ typedef struct Strips {
 // shares of one
 typedef struct Team { int size; bool by_point; } Team;
 
+// A loop kernel whose reductions go along one row each, on a GPU a team's (templates/glsl/rowwise.comp). Its
+// expressions name columns by `column`, the digits of one number, and read what is known by values of the kernel's
+// own: sums of the stages before (sum) and what of an element more than one stage needs (kept).
+enum { MAX_SUMS = 8, MAX_KEPT = 4 };
+typedef struct RowSum {
+    ReduceOp op;
+    Expr *term, *payload;                               // payload: of an index
+    Value *result, *extreme;                            // extreme: of an index: what is compared
+    int stage;
+} RowSum;
+typedef struct Rowwise {
+    int64_t rows, columns;
+    int n_columns; signed char column[MAX_RANK];
+    RowSum sum[MAX_SUMS]; int n_sums, stages;
+    struct { Value *value; Expr *is; } kept[MAX_KEPT]; int n_kept;
+    VEC(Store) stores;
+    bool elements, by_point;                            // elements: the stores are of each column
+    int team, members, kept_each;
+} Rowwise;
+
 // What a template's hole is filled with; the back end spells it.
 typedef enum HoleKind {
     HOLE_NUMBER,                                        // value
@@ -212,8 +232,9 @@ struct Kernel {
     const void *text;                                   // codegen's own
     // what only one kind has
     union {
-        // part_axis: its parts are ranges of this axis; GPUs: threads share out the points of the first `spread` axes
-        struct { int part_axis, spread; Team team; } loop;
+        // part_axis: its parts are ranges of this axis; GPUs: threads share out the points of the first `spread` axes,
+        // or rows are what it is
+        struct { int part_axis, spread; Team team; const Rowwise *rows; } loop;
         // window: of a convolution of bytes, whose rows the template of a product reads where they lie
         struct { Contraction gemm; Convolution window; };
         // KERNEL_PRODUCT: on a GPU
@@ -283,6 +304,7 @@ int64_t gpu_shares(const Node *product);
 double gpu_alone_time(const Plan *body);
 double gpu_commands_time(const Plan *body);
 bool gpu_calls(const Kernel *k);                        // gpu/sort.c: a called operation that has shaders
+bool gpu_attends(const Kernel *attention, const Options *o);              // gpu/attention.c
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 // bytes of the workspace in front of what is planned, that it may begin anywhere

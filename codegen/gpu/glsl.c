@@ -13,11 +13,11 @@
 #include "glsl.h"
 
 #include "ops/custom.h"
+#include "schedule/gpu/blocks.h"
 
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128,          // threads of a workgroup; 128 is what every device has
-       MAX_GROUPS = 65535 };                            // along one axis, on every device
+enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128 };        // threads of a workgroup; 128 is what every device has
 
 // ---------------------------------------------------------------- elements in memory
 // The dtype whose plain array an element lies in: GLSL's type of it, and what the view's name says.
@@ -230,14 +230,22 @@ static bool check_exprs(Arena *a, const Kernel *k, bool quiet) {
             c.ok = false;
         }
     }
+    if (k->kind == KERNEL_ATTENTION) {
+        check_expr(&c, k->attention.score);
+        check_expr(&c, k->attention.first);
+        check_expr(&c, k->attention.last);
+    }
     return c.ok;
 }
 
 static bool is_own(const Kernel *k) { return k->kind == KERNEL_CALL && k->anchor->op == OP_Custom; }
 
+static bool has_shader(const Kernel *k) {
+    return k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->kind == KERNEL_PRODUCT || k->kind == KERNEL_ATTENTION;
+}
+
 bool glsl_can(Arena *a, const Kernel *k) {
-    bool nest = k->kind == KERNEL_LOOP || k->kind == KERNEL_GEMM || k->kind == KERNEL_PRODUCT;
-    return is_own(k) || gpu_calls(k) || (nest && check_exprs(a, k, true));
+    return is_own(k) || gpu_calls(k) || (has_shader(k) && check_exprs(a, k, true));
 }
 
 // ---------------------------------------------------------------- the shader around the nest
@@ -510,13 +518,15 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
         glsl_sort(&p, out);
         return true;
     }
-    if (k->kind != KERNEL_LOOP && k->kind != KERNEL_GEMM && k->kind != KERNEL_PRODUCT) {
+    if (!has_shader(k)) {
         diag_error(kernel_loc(k), "%s does not run on the GPU; use --target generic", kernel_op(k));
         return false;
     }
     if (!check_exprs(a, k, false) || !indices_fit(l, k)) return false;
     place_values(&p);
     if (k->kind == KERNEL_PRODUCT) return glsl_product(&p, out);
+    if (k->kind == KERNEL_ATTENTION) return glsl_attention(&p, out);
+    if (k->kind == KERNEL_LOOP && k->loop.rows) return glsl_rowwise(&p, out);
     if (k->kind != KERNEL_GEMM) return loop_kernel(&p, out);
     Printing other = p;
     Shader *matrix = NEW(a, Shader);

@@ -45,6 +45,8 @@ bool glsl_gemm(Printing *p, Shader *out);
 bool glsl_matrix(Printing *p, Shader *out);
 bool glsl_product(Printing *p, Shader *out);            // product.c
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
+bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
+bool glsl_attention(Printing *p, Shader *out);          // attention.c
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
 void glsl_finish(Printing *p, Text *out);
 void glsl_blocks(const Kernel *k, Shader *out);         // the workgroups of a product: a block of the result each

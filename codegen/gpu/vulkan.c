@@ -146,7 +146,7 @@ static bool print_modules(VkFile *g, const Plan *p, Dispatch *d, const char *pre
     d->words = print_module(g, p, d->kernel, &d->shader, name, modules);
     if (d->words && d->shader.instead)
         d->words_instead = print_module(
-            g, p, d->kernel, d->shader.instead, arena_printf(g->arena, "%s_matrix", name), modules);
+            g, p, d->kernel, d->shader.instead, arena_printf(g->arena, "%s_instead", name), modules);
     return d->words && (d->words_instead || !d->shader.instead);
 }
 
@@ -202,9 +202,9 @@ static void print_kernels(VkFile *g, const Program *p, const Dispatch *d, int n,
                    *other = "(const burn_vk_kernel *)0";
         at += d[i].shader.n_push;
         if (!s) continue;
-        if (!instead && s->instead) other = arena_printf(g->arena, "%s_matrices + %d", p->name, rows++);
+        if (!instead && s->instead) other = arena_printf(g->arena, "%s_instead + %d", p->name, rows++);
         if (!printed++)
-            text_printf(&g->c, "static const burn_vk_kernel %s_%s[] = {\n", p->name, instead ? "matrices" : "kernels");
+            text_printf(&g->c, "static const burn_vk_kernel %s_%s[] = {\n", p->name, instead ? "instead" : "kernels");
         print_kernel(&g->c, &d[i], s, instead ? d[i].words_instead : d[i].words, places, other);
     }
     if (printed) text_printf(&g->c, "};\n");
@@ -319,8 +319,8 @@ static bool dump_glsl(Arena *a, const Options *o, const Plan *p, Text *out) {
     for (int i = 0; i < n; i++)
         for (const Shader *s = &d[i].shader; s; s = s->instead)
             text_printf(out, "// %s%s: %lld points in %u x %u x %u groups, level %d\n%s\n", d[i].kernel->name,
-                s->matrices ? ", on matrix units" : "", (long long)s->points, s->groups[0], s->groups[1],
-                s->groups[2], d[i].level, s->glsl);
+                s->matrices ? ", on matrix units" : s == &d[i].shader ? "" : ", with shuffles",
+                (long long)s->points, s->groups[0], s->groups[1], s->groups[2], d[i].level, s->glsl);
     return n >= 0;
 }
 
@@ -410,6 +410,7 @@ const Backend backend_vulkan = {
     .spread_points = true,
     .windows_in_loops = true,
     .shares = gpu_shares,
+    .attends = gpu_attends,
     .kernels = "glsl",
     .claims = gpu_claims,
     .plan = gpu_plan,

@@ -7,7 +7,7 @@
 // masks, biases, soft caps. Q, K, V and the result are read and written with strides that come from lowering their
 // elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the
 // heads' axis, or the rows where the heads that share are stacked, is split in two until all strides are affine. Blocks
-// and holes: cpu/templates_attention.c.
+// and holes: cpu/templates_attention.c, and gpu/attention.c for templates/glsl/attention.comp.
 #include "schedule.h"
 
 #include <string.h>
@@ -278,6 +278,7 @@ static bool next_split(Graph *g, const Type *t, Split *by) {
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes) {
     const Type *t = &epilogue->anchor->type, *first = &score->anchor->type, *tp = &epilogue->anchor->def->in[0]->type;
     const Dim keys = tp->dim[tp->rank - 1];
+    const Backend *back = epilogue->plan->options->machine.backend;
     Graph *g = epilogue->plan->graph;
     if (t->rank < 2 || first->rank < 2 || t->rank != tp->rank
         || score->root->type.dim[score->root->type.rank - 1] != keys || first->dim[first->rank - 1] != keys)
@@ -294,6 +295,7 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
             Kernel *k = try_build(a, s, epilogue, score, by, stored);
             if (epilogue->violation) return NULL;
             if (!k) continue;
+            if (back->attends && !back->attends(k, epilogue->plan->options)) return NULL;
             mark_nodes(s, epilogue, score, n_nodes);
             kernel_finish(a, k, epilogue);
             return k;

@@ -10,6 +10,7 @@
 #include "base/base.h"
 
 struct Graph;
+struct Kernel;
 struct Node;
 struct Options;
 struct Plan;
@@ -55,6 +56,8 @@ typedef struct Backend {
     bool windows_in_loops;
     // into how many shares of its terms should this product be cut, to be summed by another kernel? NULL: none is
     int64_t (*shares)(const struct Node *product);
+    // has it a template for attention of this shape? NULL: for any
+    bool (*attends)(const struct Kernel *attention, const struct Options *o);
     // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none
     const char *kernels;
     // Does it take this composite whole? What it does not claim is expanded into primitives.

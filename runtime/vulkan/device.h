@@ -226,6 +226,8 @@ static int device_read(burn_vk *vk)
     vkGetPhysicalDeviceProperties2(vk->physical, &properties);
     vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory);
     vk->allocation_max = properties11.maxMemoryAllocationSize;
+    vk->has_shuffles = (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
     vk->spins = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     const char *staging = getenv("BURN_VK_STAGING");
     vk->is_shared = (staging == NULL || staging[0] == '\0') && memory_is_shared(vk);

@@ -28,33 +28,10 @@ status 2 "f16 elsewhere" "$burncc" scores.onnx --precision f16 -o scores.c
 says '--precision f16 is for --target vulkan, not for --target generic'
 
 python3 - "$here/.." <<'END'
-import math, pathlib, struct, sys
-sys.path.insert(0, sys.argv[1])
-from onnx_wire import FLOAT, INT32, INT64, UINT8, graph, model, node, tensor, value_info
-
-def wave(n, step):
-    return [math.sin(step * i) + 0.25 * math.cos(0.37 * step * i) for i in range(n)]
-
-def npy(path, shape, values):
-    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-    head += " " * (63 - (len(head) + 10) % 64) + "\n"
-    magic = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head))
-    path.write_bytes(magic + head.encode() + struct.pack(f"<{len(values)}f", *values))
-
-def nest(flat, shape):
-    if len(shape) == 1:
-        return flat
-    step = len(flat) // shape[0]
-    return [nest(flat[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
-
-def write(name, nodes, x, out, weights, turned=(), domains=()):
-    made = [tensor(w, FLOAT, nest(wave(math.prod(s), 0.7 + 0.1 * i), s)) for i, (w, s) in enumerate(weights.items())]
-    made += turned
-    root = pathlib.Path(name)
-    root.mkdir()
-    of_nodes = graph(nodes, [value_info("x", FLOAT, x)], [value_info("y", FLOAT, out)], made)
-    (root / "model.onnx").write_bytes(model(of_nodes, domains=domains))
-    npy(root / "x.npy", tuple(x), wave(math.prod(x), 0.013))
+import sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/commands"]
+from onnx_wire import FLOAT, INT32, INT64, UINT8, node, tensor
+from waves import nest, wave, write
 
 # a template's block for each size of a product, with a bias and relu after it; four elements at once and one by one;
 # factors that are turned; batches; a product whose terms are shared out
@@ -154,17 +131,7 @@ rm -r windows*
 # of it, with this precision, and at most this error relative to the largest element
 compare() {
     status 0 "$1 in $2" "$burncc" run $1/model.onnx --input x=$1/x.npy --target vulkan --precision $2 --output $1/got
-    python3 - $1 $3 <<'END'
-import array, sys
-def read(path):
-    data = open(path, "rb").read()
-    return array.array("f", data[10 + data[8] + 256 * data[9]:])
-want, got = read(sys.argv[1] + "/want/y.npy"), read(sys.argv[1] + "/got/y.npy")
-assert len(want) == len(got) > 0
-scale = max(map(abs, want))
-error = max(abs(a - b) for a, b in zip(want, got))
-assert error <= float(sys.argv[2]) * scale, (error, scale)
-END
+    python3 "$here/waves.py" $1 $3
     result $? "$1 in $2 agrees with the portable target"
 }
 for model in gemm product_* tied conv conv_* rows_* distances softmax norm total largest widened rows; do
@@ -204,8 +171,6 @@ done
 result $? "bytes are read four at a time"
 "$burncc" rows_odd/model.onnx --target vulkan --precision f16 --dump glsl | grep -q 'vec4 A4_at'
 result $? "and rows of halves"
-status 0 "shaders of teams" "$burncc" distances/model.onnx --target vulkan --dump glsl
-says '^shared float part_f32'
 absent gemm.c model.c
 status 0 "files" "$burncc" gemm/model.onnx --target vulkan -o gemm.c
 status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c gemm.c \

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Planning for GPUs: the steps from a graph of primitives to kernels in order, with everything's place. Kernels are
-// loop nests, whose points threads share out (tile.c), and products, which have a template (gemm.c).
+// loop nests, whose points threads share out (tile.c), and products and attention, which have templates (gemm.c,
+// attention.c).
 #include "schedule/schedule.h"
 #include "blocks.h"
 #include "tile.h"
+
+static bool from_product(const Value *v, int depth) {
+    enum { FAR = 16 };
+    const Node *n = v && !v->data ? v->def : NULL;
+    if (!n || depth > FAR) return false;
+    bool found = n->op == OP_MatMul;
+    for (int i = 0; i < n->n_in && !found && (op_is_map(n->op) || op_is_view(n->op)); i++)
+        found = from_product(n->in[i], depth + 1);
+    return found;
+}
+
+// Softmaxes of rows of scores, which attention takes whole; where there is none they are loops.
+static bool is_softmax_of_scores(const Node *n, const Options *o) {
+    const Type *t = &n->out[0]->type;
+    const int64_t last = t->rank - 1;
+    return n->op == OP_Softmax && !o->no_fuse && t->dtype == DT_F32 && type_is_static(t)
+        && node_int(n, "axis", last) == last && t->dim[last] > 1 && from_product(n->in[0], 0);
+}
 
 // A product of few rows with weights of few bits: each is read once for every row, from where it is packed. Of many
 // rows, what unpacks them first does so once.
 bool gpu_claims(const Node *n, const Options *o) {
     enum { FEW_ROWS = 8 };
-    (void)o;
+    if (is_softmax_of_scores(n, o)) return true;
     const Type *y = &n->out[0]->type;
     return n->op == OP_MatMulBits && type_count_upper(n->graph, y) <= FEW_ROWS * y->dim[y->rank - 1];
 }
@@ -48,5 +67,6 @@ bool gpu_plan(Plan *p) {
             gpu_spread(p->arena, p->kernels.at[i]);
         }
         else if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p->arena, p->kernels.at[i]);
+        else if (p->kernels.at[i]->kind == KERNEL_ATTENTION) gpu_attention(p->arena, p->kernels.at[i]);
     return true;
 }

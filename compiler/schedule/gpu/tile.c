@@ -212,8 +212,14 @@ static bool has_tiles(const Kernel *k) {
     return !k->sizes.n;
 }
 
+// Of many columns of a matrix each thread has one: a team would be of no use.
+static bool are_columns(const Kernel *k) { return k->loop.team.by_point && k->loop.team.size == 1; }
+
 void gpu_spread(Arena *a, Kernel *k) {
+    const int stores = k->stores.n;
     k->loop.spread = spread_axes(k);
     if (has_tiles(k)) choose_tiles(a, k, k->loop.spread);
     k->loop.team = team_of(a, k, k->loop.spread);
+    if (has_tiles(k) && k->stores.n == stores && !are_columns(k))
+        k->loop.rows = gpu_rowwise(a, k, k->loop.spread, k->loop.team.by_point);
 }

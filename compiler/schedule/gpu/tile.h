@@ -7,6 +7,10 @@
 void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles where they help
 void gpu_scatter(Arena *a, Kernel *k);                  // scatter.c: updates that may meet, by many threads
 void gpu_sort(Kernel *k);                               // sort.c: a called sort, as shaders
+// rowwise.c: the kernel's reductions as those of rows, which its first `outer` axes count; by_point: neighbours in
+// memory lie in neighbouring rows; NULL: they are not
+const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point);
+void gpu_attention(Arena *a, Kernel *k);                // attention.c: the holes of its template
 void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none

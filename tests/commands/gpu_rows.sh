@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# --target vulkan: reductions along rows, each element read once, and attention in one kernel, against the portable
+# target. Skips where no Vulkan device is.
+source "$(dirname "$0")/tap.sh"
+export BURNCC_CFLAGS=-O0
+
+"$burncc" verify scores.onnx --data test_data_set_0 --target vulkan >out 2>err
+if grep -Eq 'no Vulkan device|built without' out err; then
+    echo "1..0 # SKIP $(grep -Eoh 'no Vulkan device|built without [a-zA-Z]*' out err | head -1)"
+    exit 0
+fi
+
+python3 - "$here/.." <<'END'
+import math, sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/commands"]
+from onnx_wire import FLOAT, INT64, node, tensor
+from waves import write
+
+# more elements than stay in registers, few in a row, many rows; what is added first; several axes, and columns
+write("softmax_long", [node("Softmax", ["x"], ["y"], axis=-1)], [2, 20011], [2, 20011], {})
+write("softmax_short", [node("LogSoftmax", ["x"], ["y"], axis=-1)], [1700, 9], [1700, 9], {})
+write("norm_sum", [node("Add", ["x", "a"], ["s"]), node("LayerNormalization", ["s", "w", "b"], ["y"], axis=-1)],
+      [7, 300], [7, 300], {"a": [7, 300], "w": [300], "b": [300]})
+write("norm_rms", [node("Mul", ["x", "x"], ["q"]), node("ReduceMean", ["q", "i"], ["m"]),
+                   node("Add", ["m", "e"], ["s"]), node("Sqrt", ["s"], ["r"]), node("Div", ["x", "r"], ["d"]),
+                   node("Mul", ["d", "w"], ["y"])], [5, 3, 768], [5, 3, 768], {"w": [768]},
+      [tensor("e", FLOAT, [0.001]), tensor("i", INT64, [-1])])
+write("norm_group", [node("InstanceNormalization", ["x", "w", "b"], ["y"])], [2, 6, 11, 13], [2, 6, 11, 13],
+      {"w": [6], "b": [6]})
+write("sum_columns", [node("ReduceSum", ["x", "a"], ["y"], keepdims=0)], [301, 65], [65], {}, [tensor("a", INT64, [0])])
+write("smallest", [node("ArgMin", ["x"], ["i"], axis=0, keepdims=0, select_last_index=1),
+                   node("Cast", ["i"], ["y"], to=FLOAT)], [301, 65], [65], {})
+# shuffles have no doubles, and sums of different lengths go by teams
+write("sum_wide", [node("Cast", ["x"], ["d"], to=11), node("ReduceSum", ["d", "a"], ["s"], keepdims=0),
+                   node("Cast", ["s"], ["y"], to=FLOAT)], [9, 1777], [9], {}, [tensor("a", INT64, [1])])
+write("teams", [node("Split", ["x", "c"], ["p", "q"], axis=1), node("ReduceSum", ["p", "a"], ["s"], keepdims=0),
+                node("ReduceSum", ["q", "a"], ["t"], keepdims=0), node("Add", ["s", "t"], ["y"])], [3, 1200], [3], {},
+      [tensor("c", INT64, [500, 700]), tensor("a", INT64, [1])])
+
+# heads that share keys by groups; queries, keys and values are parts of x, of first's result where there is one; more:
+# nodes from the scaled product "s" to the score "m"
+def attention(name, batch, heads, groups, t, d, more=(), first=(), weights={}, turned=()):
+    share = heads // groups
+    sizes = {"c": [heads, groups, groups], "w1": [2], "w5": [batch, groups, share, t, d], "w4": [batch, heads, t, d],
+             "w3": [batch, t, heads * d]}
+    nodes = [*first, node("Split", ["h" if first else "x", "c"], ["q", "k1", "v1"], axis=1)]
+    for part in "kv":
+        nodes += [node("Unsqueeze", [part + "1", "w1"], [part + "2"]), node("Expand", [part + "2", "w5"], [part + "3"]),
+                  node("Reshape", [part + "3", "w4"], [part])]
+    nodes += [node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "t"], ["p"]),
+              node("Mul", ["p", "scale"], ["s"]), *more, node("Softmax", ["m" if more else "s"], ["f"], axis=-1),
+              node("MatMul", ["f", "v"], ["o"]), node("Transpose", ["o"], ["u"], perm=[0, 2, 1, 3]),
+              node("Reshape", ["u", "w3"], ["y"])]
+    write(name, nodes, [batch, heads + 2 * groups, t, d], sizes["w3"], weights,
+          [tensor("scale", FLOAT, [d ** -0.5]), *(tensor(n, INT64, v) for n, v in sizes.items()), *turned])
+
+mask = [node("Add", ["s", "band"], ["m"])]
+def band(t):
+    return [tensor("band", FLOAT, [[0.0 if j <= i else -math.inf for j in range(t)] for i in range(t)])]
+
+attention("attention_odd", 2, 3, 3, 37, 19)
+attention("attention_long", 1, 2, 2, 130, 64, more=mask, turned=band(130))
+attention("attention_shared", 1, 6, 2, 65, 40, more=mask, turned=band(65))
+attention("attention_wide", 1, 2, 1, 24, 300)
+attention("attention_bias", 2, 2, 2, 40, 128, more=mask, weights={"band": [40, 40]})
+attention("attention_halves", 1, 2, 2, 48, 32, first=[node("Tanh", ["x"], ["h"])], more=mask, turned=band(48))
+attention("attention_huge", 1, 1, 1, 16, 1200)
+END
+# of it, with this precision, and at most this error relative to the largest element
+compare() {
+    status 0 "$1 in $2" "$burncc" run $1/model.onnx --input x=$1/x.npy --target vulkan --precision $2 --output $1/got
+    python3 "$here/waves.py" $1 $3
+    result $? "$1 in $2 agrees with the portable target"
+}
+for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_*; do
+    "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
+    compare $model f32 1e-5
+done
+compare norm_sum f16 2e-3
+compare norm_rms bf16 2e-2
+compare attention_halves f16 2e-3
+compare attention_halves bf16 2e-2
+
+for model in odd long shared wide bias halves; do
+    status 0 "attention_$model" "$burncc" attention_$model/model.onnx --target vulkan --dump plan
+    says '^  attention '
+done
+status 0 "16 bits" "$burncc" attention_halves/model.onnx --target vulkan --precision f16 --dump glsl
+says 'burn_f16x4_to_f32\(a_u16x4'
+status 0 "keys behind a query" "$burncc" attention_long/model.onnx --target vulkan --dump glsl
+says 'stop = max\(stop, min\(int\(last_key\('
+status 0 "heads longer than a block has room for" "$burncc" attention_huge/model.onnx --target vulkan --dump plan
+says '^  (gemm|product) '
+silent '^  attention '
+
+status 0 "shaders of teams" "$burncc" teams/model.onnx --target vulkan --dump glsl
+says '^shared float part_f32'
+status 0 "shaders of rows" "$burncc" softmax_long/model.onnx --target vulkan --dump glsl
+says 'with shuffles'
+says 'subgroupShuffleXor'
+grep -c 'a_f32\[at1' out | grep -qx 2                       # in each of the two forms
+result $? "the text reads an element of a softmax once"
+status 0 "shaders of norms" "$burncc" norm_rms/model.onnx --target vulkan --dump glsl
+grep -c ' = a_f32\[at' out | grep -qx 2
+result $? "the text reads an element of a norm once"
+status 0 "shaders of wide sums" "$burncc" sum_wide/model.onnx --target vulkan --dump glsl
+silent subgroup
+finish
