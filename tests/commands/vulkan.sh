@@ -18,6 +18,7 @@ for model in small/*/; do
     status 0 "$model" "$burncc" verify "$model/model.onnx" --target vulkan --rtol 1e-5 --atol 1e-6
     # 16 bits between kernels: within the ULP that verify allows them; every eighth model, of either kind by turns
     case $((tried++ % 16)) in 3) precision=f16 ;; 11) precision=bf16 ;; *) continue ;; esac
+    case $model in *halves_*) continue ;; esac              # integers of more digits than such floats have
     "$burncc" verify "$model/model.onnx" --target vulkan --precision $precision >out 2>err
     got=$?
     grep -q 'control on the host' out err && got=0          # 16 bits are for lists of kernels
@@ -242,6 +243,6 @@ result $? "the same bytes again"
 status 0 "control on the host" "$burncc" small/lstm_step/model.onnx --target vulkan -o lstm.c
 status 0 "C99 without warnings" ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -c lstm.c \
     -o lstm.o
-status 0 "its shaders" "$burncc" small/top_few/model.onnx --target vulkan --dump glsl
+status 0 "its shaders" "$burncc" small/suppression/model.onnx --target vulkan --dump glsl
 says ': on the host$'
 finish
