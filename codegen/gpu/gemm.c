@@ -49,20 +49,29 @@ void glsl_blocks(const Kernel *k, Shader *out) {
     out->groups[1] = (uint32_t)ceil_div(template_hole_value(k, "M"), template_hole_value(k, "BM"));
 }
 
+int glsl_chosen(const Printing *p, Hole *holes) {
+    const Kernel *k = p->kernel;
+    for (int i = 0; i < k->holes.n; i++)
+        holes[i] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
+    return k->holes.n;
+}
+
+void glsl_refuse(int n, Hole *holes, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(holes[i].name, name)) holes[i].text = "0";
+}
+
 bool glsl_gemm(Printing *p, Shader *out) {
     enum { MAX_HOLES = 32 };
     const Kernel *k = p->kernel;
     Hole holes[MAX_HOLES];
-    int n = 0;
+    int n = glsl_chosen(p, holes);
     Text body;
     text_init(&body, p->arena);
-    for (int i = 0; i < k->holes.n; i++)
-        holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
     for (int i = 0; i < 2; i++) {
         const char *wide = i ? "B_WIDE" : "A_WIDE";
         const bool fours = template_hole_value(k, wide) && operand_aligned(p, i, 4);
-        for (int j = 0; j < n && !fours; j++)
-            if (!strcmp(holes[j].name, wide)) holes[j].text = "0";
+        if (!fours) glsl_refuse(n, holes, wide);
         holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i) };
         holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i) : "vec4(0.0)" };
     }

@@ -50,4 +50,7 @@ bool glsl_attention(Printing *p, Shader *out);          // attention.c
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
 void glsl_finish(Printing *p, Text *out);
 void glsl_blocks(const Kernel *k, Shader *out);         // the workgroups of a product: a block of the result each
+// what the schedule chose, as the first holes; their number. And one of them, which the layout does not allow
+int glsl_chosen(const Printing *p, Hole *holes);
+void glsl_refuse(int n, Hole *holes, const char *name);
 #endif

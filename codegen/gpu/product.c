@@ -6,8 +6,6 @@
 
 #include "schedule/cpu/templates.h"
 
-#include <string.h>
-
 enum { VECTOR = 16 };                                   // bytes of four sums
 
 static const char coordinate_names[COORDS] = { 'b', 'm', 'n', 'k' };
@@ -261,17 +259,14 @@ bool glsl_product(Printing *p, Shader *out) {
         { "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" } };
     const Kernel *k = p->kernel;
     Hole holes[MAX_HOLES];
-    int n = 0;
+    int n = glsl_chosen(p, holes);
     Text body;
     text_init(&body, p->arena);
-    for (int i = 0; i < k->holes.n; i++)
-        holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(p->arena, k->holes.at[i].value) };
     for (int i = 0; i < 2; i++) {
         const int64_t along = template_hole_value(k, wide[i]);
         // the right factor of few rows is read so anyway, lane by lane where no value has fours
         const bool four = along && (take_fours(p, i) || (k->product.few && i));
-        for (int j = 0; j < n && !four; j++)
-            if (!strcmp(holes[j].name, wide[i])) holes[j].text = "0";
+        if (!four) glsl_refuse(n, holes, wide[i]);
         if (four) print_four(p, &body, i, along);
         else print_element(p, &body, i);
     }

@@ -24,12 +24,15 @@ const Gpu gpu_machine = { .cores = 132, .macs = 197e3, .way = 0.5, .meet = 3, .l
 
 enum { NEAR = 4 };                                      // elements from each other that share what memory brings
 
+double gpu_steps_time(double groups, int64_t steps, double cores, double way, double work, double share) {
+    const double together = (double)(int64_t)((groups + cores - 1) / cores), busy = together * work / share,
+                 alone = way + work;
+    return (double)steps * (busy > alone ? busy : alone);
+}
+
 double gpu_block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k) {
-    const double groups = batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn)),
-                 work = (double)b->bm * b->bn * b->bk * b->slices / gpu_machine.macs,
-                 together = (double)(int64_t)((groups + gpu_machine.cores - 1) / gpu_machine.cores),
-                 busy = together * work / b->share, alone = gpu_machine.way + work;
-    return (double)ceil_div(k, b->bk * b->slices) * (busy > alone ? busy : alone);
+    return gpu_steps_time(batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn)), ceil_div(k, b->bk * b->slices),
+        gpu_machine.cores, gpu_machine.way, (double)b->bm * b->bn * b->bk * b->slices / gpu_machine.macs, b->share);
 }
 
 typedef struct Choice { const Block *block; int64_t shares; double time; } Choice;

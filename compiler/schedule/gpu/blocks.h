@@ -24,7 +24,9 @@ extern const Gpu gpu_machine;
 
 enum { MAX_GROUPS = 65535,                              // along an axis, on every device
        MAX_COUNTERS = 1 << 16 };                        // of shares, of one kernel (runtime/vulkan_steps.c)
-// microseconds
+// Microseconds of so many workgroups, each of so many steps: a way to memory and back, and arithmetic, which takes
+// `work` where a core has the workgroup alone, and work / share where workgroups abound.
+double gpu_steps_time(double groups, int64_t steps, double cores, double way, double work, double share);
 double gpu_block_time(const Block *b, double batch, int64_t m, int64_t n, int64_t k);
 bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k);      // is a product as large as templates want?
 // How a factor lies in memory. wide: 0: it is not read four at a time, 1: it is along the terms, 2: along its own;

@@ -5,6 +5,7 @@
 // which is a way to memory and back and then arithmetic; here the way is the longer part unless blocks are large, so
 // that products of few blocks want deep ones, whose terms several subgroups share.
 #include "matrix.h"
+#include "blocks.h"
 
 // None wants more than 256 threads and 48 KiB of shared memory.
 static const MatrixBlock blocks[] = {
@@ -20,11 +21,8 @@ static const MatrixBlock blocks[] = {
 static const struct { double cores, macs, way; } machine = { 132, 727e3, 0.75 };
 
 static double block_time(const MatrixBlock *b, const Contraction *s) {
-    const double groups = (double)s->batch * (double)(ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn)),
-                 together = (double)(int64_t)((groups + machine.cores - 1) / machine.cores),
-                 work = (double)b->bm * b->bn * b->bk / machine.macs,
-                 busy = together * work / b->share, alone = machine.way + work;
-    return (double)ceil_div(s->k, b->bk) * (busy > alone ? busy : alone);
+    return gpu_steps_time((double)s->batch * (double)(ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn)),
+        ceil_div(s->k, b->bk), machine.cores, machine.way, (double)b->bm * b->bn * b->bk / machine.macs, b->share);
 }
 
 const MatrixBlock *gpu_matrix_block(const Contraction *s) {
