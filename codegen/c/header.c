@@ -110,8 +110,7 @@ static void places_text(const CFile *g, Text *t, const Signature *s) {
         const bool output = i >= gr->inputs.n;
         const int at = output ? i - gr->inputs.n : i;
         const Value *v = output ? gr->outputs.at[at] : gr->inputs.at[at];
-        const char *end = arena_printf(a, "%s_%s", text_upper(a, s->program->prefix),
-            text_upper(a, (output ? &s->outs : &s->in)->name[at]));
+        const char *end = c_place(a, s->program->prefix, (output ? &s->outs : &s->in)->name[at]);
         int bank;
         const int64_t byte = c_inside(s->program, v, &bank);
         const char *part = c_has_banks(g) ? c_bank_name(g, bank) : NULL;

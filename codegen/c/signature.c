@@ -206,11 +206,19 @@ void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name
     text_printf(out, ")");
 }
 
+void c_ends(Arena *a, const Graph *g, bool threads, EndNames *in, EndNames *outs) {
+    const char **names = NEW_ARRAY(a, const char *, g->inputs.n + g->outputs.n + 1);
+    *in = name_ends(a, g, threads, false, names, 0);
+    *outs = name_ends(a, g, threads, true, names, g->inputs.n);
+}
+
+const char *c_place(Arena *a, const char *prefix, const char *end) {
+    return arena_printf(a, "%s_%s", text_upper(a, prefix), text_upper(a, end));
+}
+
 Signature c_signature(CFile *g, const Program *p) {
     const Graph *gr = p->plan->graph;
-    const char **names = NEW_ARRAY(g->arena, const char *, gr->inputs.n + gr->outputs.n + 1);
     Signature s = { .program = p, .graph = gr, .sizes = c_sizes(g->arena, gr) };
-    s.in = name_ends(g->arena, gr, g->threads, false, names, 0);
-    s.outs = name_ends(g->arena, gr, g->threads, true, names, gr->inputs.n);
+    c_ends(g->arena, gr, g->threads, &s.in, &s.outs);
     return s;
 }

@@ -7,9 +7,14 @@
 
 #include <string.h>
 
-// in_image, out_logits: no names of a board's headers, and no two alike.
+// in_image, out_logits: no names of a board's headers, and no two alike. DIGITS_IMAGE(&workspace): where it lies there.
 static const char *end_name(Package *p, bool output, int i) {
     const Graph *g = p->graph;
+    if (p->options->io_inside) {
+        EndNames in, outs;
+        c_ends(p->arena, g, p->options->threads > 1, &in, &outs);
+        return arena_printf(p->arena, "%s(&workspace)", c_place(p->arena, p->name, (output ? &outs : &in)->name[i]));
+    }
     const char *name = name_c(p->arena, output ? g->output_names.at[i] : g->inputs.at[i]->name);
     for (int k = 0; k < i; k++) {
         const char *other = output ? g->output_names.at[k] : g->inputs.at[k]->name;
@@ -30,7 +35,7 @@ static const char *arrays(Package *p) {
     if (banks_bytes(p->options))
         text_printf(&t, "%s_WORKSPACE(workspace);   // all the memory of a run\n", text_upper(p->arena, p->name));
     else text_printf(&t, "static %s_workspace workspace;   // all the memory of a run\n", p->name);
-    for (int side = 0; side < 2; side++)
+    for (int side = 0; side < 2 && !p->options->io_inside; side++)
         for (int i = 0; i < (side ? g->outputs.n : g->inputs.n); i++) {
             const Type *type = &end_of(p, side, i)->type;
             const char *name = end_name(p, side, i);
@@ -48,7 +53,7 @@ static const char *call(Package *p) {
     text_init(&t, p->arena);
     text_printf(&t, "%s_run(&workspace", p->name);
     for (int i = 0; i < sizes.n; i++) text_printf(&t, ", %lld", (long long)c_symbol(g, sizes.at[i])->hi);
-    for (int side = 0; side < 2; side++)
+    for (int side = 0; side < 2 && !p->options->io_inside; side++)
         for (int i = 0; i < (side ? g->outputs.n : g->inputs.n); i++) {
             const char *name = end_name(p, side, i);
             text_printf(&t, ", %s", name);
@@ -63,8 +68,10 @@ static const char *shows(Package *p) {
     text_init(&t, p->arena);
     for (int i = 0; i < p->graph->outputs.n; i++) {
         const char *name = end_name(p, true, i);
-        const DType d = end_of(p, true, i)->type.dtype;
-        text_printf(&t, "    for (size_t i = 0; i < sizeof %s / sizeof %s[0]; i++)\n", name, name);
+        const Type *type = &end_of(p, true, i)->type;
+        const DType d = type->dtype;
+        text_printf(&t, "    for (size_t i = 0; i < %lld; i++)\n",
+            (long long)max64(1, type_count_upper(p->graph, type)));
         text_printf(&t, "        show(\"%s\", (int)i, (double)%s[i]%s);\n",
             c_string(p->arena, p->graph->output_names.at[i]), name, d == DT_C64 || d == DT_C128 ? ".re" : "");
     }

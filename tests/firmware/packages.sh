@@ -22,6 +22,16 @@ for kind in cmake arduino platformio zephyr esp-idf; do
     result $? "files say who wrote them"
 done
 status 0 "any batch" "$burncc" "$digits/digits_batch.onnx" --dim batch=1..2 --package cmake --name batch --quiet
+for name in outside inside; do
+    status 0 "ends $name of the workspace" "$burncc" "$digits/digits.onnx" --target cortex-m4 --package cmake --quiet \
+        --name $name $([ $name = inside ] && echo --io-in-workspace --region dtcm:24K --region sram:64K)
+    status 0 "its example" ${CC:-cc} -Wall -Wextra -Werror -I$name-cmake/src $name-cmake/example/main.c \
+        $name-cmake/src/$name.c -lm -o $name
+    status 0 "runs" ./$name
+    cp out $name.out
+done
+[ "$(wc -l <inside.out)" = 10 ] && cmp outside.out inside.out
+result $? "the same numbers"
 status 2 "weights in a file" "$burncc" "$digits/digits.onnx" --package arduino --embed-limit 0
 says "wants its weights in the C file: no --embed-limit 0"
 mkdir foreign && echo 'name=mine' >foreign/library.properties
@@ -146,7 +156,7 @@ set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR arm)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_C_COMPILER arm-none-eabi-gcc)
-set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
+set(CMAKE_CXX_COMPILER arm-none-eabi-gcc) # links no libstdc++, which Debian has in a package of 1.5 GB
 set(CMAKE_C_FLAGS_INIT "$m4")
 set(CMAKE_CXX_FLAGS_INIT "$m4")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "$link $work/start.o")
@@ -295,13 +305,13 @@ if $arm; then
     for name in digits several; do
         status 0 "Arduino" arm-none-eabi-gcc -std=gnu11 $flags -c $name-arduino/src/$name.c -o $name.o
         sketch=$name-arduino/examples/${name}_example/${name}_example.ino
-        status 0 "its sketch" arm-none-eabi-g++ -std=gnu++11 $flags -x c++ $sketch sketch.cpp -x none $name.o \
+        status 0 "its sketch" arm-none-eabi-gcc -std=gnu++11 $flags -x c++ $sketch sketch.cpp -x none $name.o \
             start.o $link -Wl,--gc-sections -lm -o $name.elf
         status 0 "runs" board $name.elf
         says 'microseconds: 0'
     done
     says '^a! 1: 0.000000'
-    status 0 "two libraries" arm-none-eabi-g++ -std=gnu++11 $flags two.cpp digits.o several.o start.o $link \
+    status 0 "two libraries" arm-none-eabi-gcc -std=gnu++11 $flags two.cpp digits.o several.o start.o $link \
         -Wl,--gc-sections -lm -o two.elf
     status 0 "run" board two.elf
     says '^this is a 7'
