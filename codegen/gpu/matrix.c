@@ -51,7 +51,7 @@ static int wide_of(const Printing *p, int which, Dim near, Dim near_extent, Dim 
 bool glsl_matrix(Printing *p, Shader *out) {
     enum { MAX_HOLES = 32 };
     const Contraction *s = &p->kernel->gemm;
-    const MatrixBlock *b = gpu_matrix_block(s);
+    const MatrixBlock *b = gpu_matrix_block(p->kernel);
     const int wide[2] = { wide_of(p, 0, s->a_col, s->k, s->a_row, s->m, s->a_batch),
         wide_of(p, 1, s->b_col, s->n, s->b_row, s->k, s->b_batch) };
     const struct { const char *name; Dim value; } numbers[] = { { "BATCH", s->batch }, { "M", s->m }, { "N", s->n },

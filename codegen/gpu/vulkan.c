@@ -405,6 +405,7 @@ const Backend backend_vulkan = {
     .states = true,
     .source = true,
     .halves = true,
+    .choices = true,
     .descriptor = DESCRIPTOR_VULKAN,
     .has_template = gpu_has_template,
     .spread_points = true,

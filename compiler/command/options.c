@@ -117,6 +117,7 @@ static bool has_suffix(const char *path, const char *suffix) {
 }
 
 static bool records_of(Arena *a, const Options *o) {
+    if (o->records->machine) return true;
     const char *machine = tune_machine(a, &o->machine);
     for (int i = 0; i < o->records->at.n; i++)
         if (!strcmp(o->records->at.at[i].machine, machine)) return true;
@@ -241,6 +242,9 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
     if (all->golden && !all->runner) return usage_error("--golden compares a --runner's bits with this machine's");
+    if (o->records && b->descriptor == DESCRIPTOR_VULKAN
+        && !records_choose_device(o->records, a, getenv("BURN_VK_DEVICE")))
+        return false;
     if (o->records && o->machine.n_parts)
         diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
     else if (o->records && !records_of(a, o))

@@ -215,7 +215,7 @@ static const Profile *take_gpu(Arena *a, CommandOptions *c, BuildCache *built, c
     const Built *b = built_for(c, built, &c->compile, signature, in, &bound);
     if (!b) return NULL;
     const char *why = sandbox_time(a, b, &bound, c->seconds * PLAIN_SHARE, c->timeout, &timing);
-    if (!why) why = profile_gpu(a, b, &bound, c, &p);
+    if (!why) why = profile_gpu(a, b, &bound, c, true, &p);
     if (why) diag_error(NULL, "the model's code failed: %s", why);
     if (!p) return NULL;
     p->plain = timing;

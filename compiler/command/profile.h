@@ -34,8 +34,10 @@ typedef struct Profile {
 const Profile *profile_take(Arena *a, CommandOptions *c, BuildCache *marked);
 // profile.c: the kernels of a plan by number, with no times yet
 void profile_number(Arena *a, const Plan *p, KernelTime *at);
-// profile_gpu.c: of what is built for Vulkan, with the device's limits; NULL, or what went wrong
-const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out);
+// profile_gpu.c: of what is built for Vulkan, with the device's limits if they are asked for; NULL, or what went wrong
+const char *profile_gpu(
+    Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, bool limits, Profile **out);
+const char *gpu_device(Arena *a, int timeout, const char **name);       // that programs run on; NULL, or what went wrong
 // What runs of marked code leave (Options.profile): memory that a child shares; NULL: there is none
 typedef struct Collector Collector;
 Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library);

@@ -25,6 +25,7 @@ typedef struct GpuJob {
     const Built *built;
     const Inputs *in;
     double seconds;
+    bool limits;                                        // are asked for
     SpirvModule fma, fill, read;
     GpuRuns *runs;                                      // shared
     size_t bytes;
@@ -132,7 +133,7 @@ static int child(void *argument) {
     if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &s);
     if (!code) code = measure_kernels(j, s);
     burn_vk_session_free(s);
-    if (!code) code = measure_limits(j, vk);
+    if (!code && j->limits) code = measure_limits(j, vk);
     if (code) snprintf(j->runs->why, sizeof j->runs->why, "%s", burn_vk_last_error(vk));
     burn_vk_close(vk);
     return code;
@@ -195,11 +196,32 @@ static const char *compile_limits(Arena *a, GpuJob *j) {
     return NULL;
 }
 
-const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out) {
+typedef struct Naming { int code; char text[256]; } Naming;
+
+static int name_child(void *argument) {
+    Naming *n = argument;
+    burn_vk *vk = NULL;
+    n->code = burn_vk_open(&vk, NULL);
+    snprintf(n->text, sizeof n->text, "%s", n->code ? burn_vk_last_error(NULL) : burn_vk_device_name(vk));
+    burn_vk_close(vk);
+    return n->code;
+}
+
+const char *gpu_device(Arena *a, int timeout, const char **name) {
+    Naming *n = sandbox_memory(sizeof *n);
+    const char *why = n ? sandbox_call(a, name_child, n, timeout) : "not enough memory";
+    if (n && n->code) why = arena_strdup(a, n->text);
+    if (!why) *name = arena_strdup(a, n->text);
+    sandbox_release(n, sizeof *n);
+    return why;
+}
+
+const char *profile_gpu(
+    Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, bool limits, Profile **out) {
     if (!b->gpu) return "--profile times GPU programs that are one list of kernels; this one has control on the host";
-    GpuJob j = { .built = b, .in = in, .seconds = c->seconds * (1 - PLAIN_SHARE) };
+    GpuJob j = { .built = b, .in = in, .seconds = c->seconds * (1 - PLAIN_SHARE), .limits = limits };
     j.bytes = sizeof *j.runs + MOST_RUNS * (b->gpu->kernel_count + 1) * sizeof *j.runs->rows;
-    const char *why = compile_limits(a, &j);
+    const char *why = limits ? compile_limits(a, &j) : NULL;
     if (!why && !(j.runs = sandbox_memory(j.bytes))) why = "not enough memory";
     if (!why) why = sandbox_call(a, child, &j, c->timeout + LIMIT_SECONDS + (int)c->seconds);
     if (why && j.runs && *j.runs->why) why = arena_printf(a, "%s: %s", why, j.runs->why);
@@ -211,8 +233,15 @@ const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const Comman
     return why;
 }
 #else
-const char *profile_gpu(Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, Profile **out) {
-    (void)a, (void)b, (void)in, (void)c, (void)out;
-    return "this burncc is built without Vulkan";
+static const char lacking[] = "this burncc is built without Vulkan";
+const char *gpu_device(Arena *a, int timeout, const char **name) {
+    (void)a, (void)timeout, (void)name;
+    return lacking;
+}
+
+const char *profile_gpu(
+    Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, bool limits, Profile **out) {
+    (void)a, (void)b, (void)in, (void)c, (void)limits, (void)out;
+    return lacking;
 }
 #endif

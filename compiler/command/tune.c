@@ -7,10 +7,10 @@
 // its forms become one small C file (codegen/c/alone.c), compiled as the model would be and timed in a child process
 // (tune_time.c). First algorithms and register tiles, then blocks around the best as long as that gains.
 // Kernels that take most of the model's time come first, and the file is written anew after each, so that stopping
-// loses nothing.
+// loses nothing. Of a GPU's kernels tune_gpu.c measures the forms.
 #define _POSIX_C_SOURCE 200809L
 #include "tune.h"
-#include "schedule/cpu/tune.h"
+#include "profile.h"
 #include "schedule/cpu/templates.h"
 
 #include <dlfcn.h>
@@ -20,25 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double tie = 0.02;                         // what is faster by no more than this is as fast
+const double tune_tie = 0.02;
 enum { MAX_ROUNDS_OF_BLOCKS = 4 };                      // and of tiles one
 static const double shortest = 0.1, longest = 1.5;      // seconds of timing a stage
 
-// times: how often it is in the model
-typedef struct Case { const Plan *plan; const Kernel *kernel; int times; double expected; } Case;
-typedef struct Tuner {
-    Arena *arena;
-    const Options *options;
-    bool report;
-    const char *machine;
-    size_t cold_bytes;
-    double deadline;
-    Records records;
-    VEC(Case) cases;
-    double model_ms, tuned_ms; int measured;
-} Tuner;
-
-static double now(void) {
+double tune_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -152,7 +138,7 @@ static bool line_up(Arena *a, const Tuner *t, const Case *c, const char *best, C
     return out->n > before;
 }
 
-static void report(Arena *a, const Case *c, const Choices *choices, const double *ms) {
+void tune_report(Arena *a, const Case *c, const Choices *choices, const double *ms) {
     Text out;
     text_init(&out, a);
     for (int i = 0; i < choices->n; i++)
@@ -162,46 +148,52 @@ static void report(Arena *a, const Case *c, const Choices *choices, const double
     print_text(&out, EXIT_OK);
 }
 
+void tune_note(Tuner *t, const Case *c, const char *best, double best_ms, double model_ms) {
+    records_add(&t->records, t->arena,
+        (Record){ .machine = t->machine,
+            .kernel = c->kernel->signature,
+            .choice = arena_strdup(t->arena, best),
+            .ms = best_ms,
+            .model_ms = model_ms });
+}
+
+void tune_keep(Tuner *t, const Case *c, const char *best, double best_ms, double model_ms) {
+    tune_note(t, c, best, best_ms, model_ms);
+    t->model_ms += model_ms * c->times;
+    t->tuned_ms += best_ms * c->times;
+    t->measured++;
+    progress_line("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms,
+        100 * (best_ms / model_ms - 1), c->kernel->signature, best);
+}
+
 // Its share of the time left: rounds may begin for half as long again, and a quarter of it goes on timing each.
 static bool tune_case(Tuner *t, const Case *c, double share) {
     Arena *a = arena_new();
     const char *best = NULL, *before = "";
     double ms[MAX_FORMS], best_ms = 0, model_ms = 0;
-    double begun = now(), seconds = share / 4 < shortest ? shortest : share / 4 > longest ? longest : share / 4;
+    double begun = tune_now(), seconds = share / 4 < shortest ? shortest : share / 4 > longest ? longest : share / 4;
     Choices seen = { 0 };
     for (int round = 0; round <= MAX_ROUNDS_OF_BLOCKS
-         && (!round || (now() < begun + 1.5 * share && now() < t->deadline && strcmp(best, before)));
+         && (!round || (tune_now() < begun + 1.5 * share && tune_now() < t->deadline && strcmp(best, before)));
          round++) {
         Choices choices = { 0 };
         if (round) before = best;
         if (!line_up(a, t, c, best, &seen, &choices) && best) break;
         if (!measure(a, t, c, &choices, seconds, ms)) break;
-        if (t->report) report(a, c, &choices, ms);
+        if (t->report) tune_report(a, c, &choices, ms);
         int least = fastest(ms, choices.n, 0);
-        if (ms[least] > ms[0] * (1 - tie)) least = 0;
+        if (ms[least] > ms[0] * (1 - tune_tie)) least = 0;
         best = choices.at[least];
         best_ms = ms[least];
         model_ms = ms[0];
     }
-    if (best) {
-        records_add(&t->records, t->arena,
-            (Record){ .machine = t->machine,
-                .kernel = c->kernel->signature,
-                .choice = arena_strdup(t->arena, best),
-                .ms = best_ms,
-                .model_ms = model_ms });
-        t->model_ms += model_ms * c->times;
-        t->tuned_ms += best_ms * c->times;
-        t->measured++;
-        progress_line("  %.4g ms, the cost model's %.4g ms (%+.1f %%): %s as %s", best_ms, model_ms,
-            100 * (best_ms / model_ms - 1), c->kernel->signature, best);
-    }
+    if (best) tune_keep(t, c, best, best_ms, model_ms);
     arena_free(a);
     return !diag_errors();
 }
 
 // ---------------------------------------------------------------- all of them
-static bool write_records(const Tuner *t) {
+bool tune_write(const Tuner *t) {
     Arena *a = arena_new();
     Text text;
     text_init(&text, a);
@@ -226,21 +218,26 @@ static void tune_all(Tuner *t, double seconds) {
         known += records_find(&t->records, t->arena, t->machine, t->cases.at[i].kernel->signature) != NULL;
     if (known)
         progress_line("%d of %d kernels have records in %s already", known, n, t->options->output);
-    double start = now();
+    double start = tune_now();
     int left = n - known;
     t->deadline = start + seconds;
-    for (int i = 0; i < n && now() < t->deadline; i++) {
+    for (int i = 0; i < n && tune_now() < t->deadline; i++) {
         const Case *c = &t->cases.at[i];
         if (records_find(&t->records, t->arena, t->machine, c->kernel->signature)) continue;
-        double share = (t->deadline - now()) / left--;
-        progress_stage("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - now());
-        if (!tune_case(t, c, share) || !write_records(t)) return;
+        double share = (t->deadline - tune_now()) / left--;
+        progress_stage("kernel %d of %d, %.0f s left", i + 1, n, t->deadline - tune_now());
+        if (!tune_case(t, c, share) || !tune_write(t)) return;
     }
 }
 
 int command_tune(Arena *a, CommandOptions *c) {
     Options *o = &c->compile;
     Tuner t = { .arena = a, .options = o, .report = c->report, .machine = tune_machine(a, &o->machine) };
+    const bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
+    const char *device, *why = gpu ? gpu_device(a, c->timeout, &device) : NULL;
+    if (why) diag_error(NULL, "tune measures on a GPU, but %s", why);
+    if (why) return diag_status();
+    if (gpu) t.machine = tune_device(a, device);
     if (!o->output) o->output = arena_printf(a, "%s.records", o->name);
     records_init(&t.records, a);
     if (!access(o->output, F_OK) && !records_read(&t.records, a, o->output)) return diag_status();
@@ -256,8 +253,9 @@ int command_tune(Arena *a, CommandOptions *c) {
     if (t.cases.n) qsort(t.cases.at, (size_t)t.cases.n, sizeof *t.cases.at, compare_cases);
     size_t most = 4 * (o->machine.l2 ? o->machine.l2 : (size_t)1 << 20);
     t.cold_bytes = (size_t)p->weight_bytes < most ? (size_t)p->weight_bytes : most;
-    tune_all(&t, c->seconds);
-    if (diag_errors() || !write_records(&t)) return diag_status();
+    if (gpu) tune_gpu(&t, c);
+    else tune_all(&t, c->seconds);
+    if (diag_errors() || !tune_write(&t)) return diag_status();
     Text out;
     text_init(&out, a);
     text_printf(&out, "kernels=%d measured=%d model_ms=%.4g tuned_ms=%.4g records=%s\n", t.cases.n, t.measured,

@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char header[] = "burncc-records ";
 enum { VERSION = 1 };
@@ -63,6 +64,18 @@ bool tune_parse(const TuneForm *form, const char *choice, void *tiles) {
     return set == form->n;
 }
 
+void tune_neighbours(Arena *a, const TuneForm *form, const void *tiles, size_t bytes,
+    bool (*fits)(const void *shape, const void *tiles), const void *shape, Choices *out) {
+    for (int i = 0; i < form->n; i++)
+        for (int half = 0; half < 2; half++) {
+            void *other = arena_copy(a, tiles, bytes);
+            const int64_t value = field_get(&form->field[i], tiles);
+            if (half && value % 2) continue;
+            if (field_set(&form->field[i], other, half ? value / 2 : value * 2) && fits(shape, other))
+                VEC_PUSH(a, *out, tune_text(a, form, other));
+        }
+}
+
 // ---------------------------------------------------------------- machines
 // The target as the cost model sees it. What `native` means depends on the machine; other targets are the same
 // everywhere.
@@ -70,6 +83,16 @@ const char *tune_machine(Arena *a, const Target *t) {
     if (!t->native) return arena_strdup(a, t->name);
     const char *vectors = t->lanes >= 16 ? "avx512" : t->lanes == 8 ? "avx2" : t->registers >= 32 ? "neon" : "sse";
     return arena_printf(a, "%s:%s:l1=%zuK:l2=%zuK", t->name, vectors, t->l1 >> 10, t->l2 >> 10);
+}
+
+static const char gpus[] = "vulkan:";
+
+// Bars part the fields of a record.
+const char *tune_device(Arena *a, const char *name) {
+    char *machine = arena_printf(a, "%s%s", gpus, name);
+    for (char *c = machine; *c; c++)
+        if (*c == '|' || iscntrl((unsigned char)*c)) *c = '?';
+    return machine;
 }
 
 // ---------------------------------------------------------------- tables of records
@@ -105,6 +128,29 @@ void records_print(const Records *r, Text *out) {
     }
 }
 
+static bool contains(const char *text, const char *part) {
+    for (const size_t n = strlen(part); strlen(text) >= n; text++)
+        if (!strncasecmp(text, part, n)) return true;
+    return false;
+}
+
+bool records_choose_device(Records *r, Arena *a, const char *part) {
+    Text others;
+    text_init(&others, a);
+    for (int i = 0; i < r->at.n; i++) {
+        const char *machine = r->at.at[i].machine;
+        if (strncmp(machine, gpus, strlen(gpus))) continue;
+        if (part && *part != '#' && !contains(machine + strlen(gpus), part)) continue;
+        if (!r->machine) r->machine = machine;
+        else if (strcmp(machine, r->machine) && !strstr(others.n ? others.at : "", machine))
+            text_printf(&others, ", %s", machine);
+    }
+    if (!others.n) return true;
+    diag_error_as(EXIT_USAGE, NULL,
+        "these records are of several GPUs: %s%s; BURN_VK_DEVICE=PART OF ITS NAME says which", r->machine, others.at);
+    return false;
+}
+
 // ---------------------------------------------------------------- reading
 // The next field of a line, without the spaces around it; *s goes past its bar, to NULL after the last.
 static const char *next_field(Arena *a, const char **s) {
@@ -116,7 +162,8 @@ static const char *next_field(Arena *a, const char **s) {
 
 static bool is_choice(const char *choice) {
     static const TuneForm *const forms[] = { &tune_gemm, &tune_gemv, &tune_bytes, &tune_low, &tune_direct, &tune_taps,
-        &tune_winograd, &tune_depthwise, &tune_planes, &tune_attention };
+        &tune_winograd, &tune_depthwise, &tune_planes, &tune_attention, &tune_block, &tune_product, &tune_rows,
+        &tune_units };
     size_t n = strcspn(choice, " ");
     bool known = false;
     for (size_t i = 0; i < COUNT(forms); i++)
@@ -179,7 +226,8 @@ bool records_read(Records *r, Arena *a, const char *path) {
 Record *tune_record(Arena *a, Kernel *k, const Options *o, const char *signature) {
     k->signature = signature;
     k->tuned = false;
-    return o->records ? records_find(o->records, a, tune_machine(a, &o->machine), signature) : NULL;
+    const Records *r = o->records;
+    return r ? records_find(r, a, r->machine ? r->machine : tune_machine(a, &o->machine), signature) : NULL;
 }
 
 void tune_refuse(const Kernel *k, Record *r) {

@@ -18,7 +18,8 @@ typedef struct Record {
     double ms, model_ms;
     bool refused;                                       // does not fit: said once
 } Record;
-typedef struct Records { VEC(Record) at; StrMap *newest; } Records;
+// machine: whose records hold, where the target alone does not say it: a GPU; NULL: the target's
+typedef struct Records { VEC(Record) at; StrMap *newest; const char *machine; } Records;
 
 void records_init(Records *r, Arena *a);
 // adds a file's; false with diagnostics at its lines
@@ -28,6 +29,11 @@ void records_print(const Records *r, Text *out);         // as a file
 // NULL when there is none
 Record *records_find(const Records *r, Arena *a, const char *machine, const char *kernel);
 const char *tune_machine(Arena *a, const Target *t);     // what a record calls it: native:avx512:l1=48K:l2=2M
+// Code for Vulkan runs on any GPU, and nobody need have one where it is compiled: the records say whose they are,
+// vulkan:NAME. Of several devices' those whose name has this part (any case; NULL, "" or #N: each) hold; false with a
+// diagnostic where these are several.
+bool records_choose_device(Records *r, Arena *a, const char *part);
+const char *tune_device(Arena *a, const char *name);     // what a record calls the GPU of this name
 
 // ---------------------------------------------------------------- choices
 // an int or, wide, an int64_t of the tile struct
@@ -35,11 +41,17 @@ typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneFie
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
 extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_winograd,
     tune_depthwise, tune_planes, tune_attention;
+extern const TuneForm tune_block, tune_product, tune_rows, tune_units;  // of GPUs: schedule/gpu/choices.c
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
 const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
 // false: of another algorithm, or not all of its fields and no others
 bool tune_parse(const TuneForm *form, const char *choice, void *tiles);
+
+typedef VEC(const char *) Choices;
+// Each field doubled and halved, where that fits.
+void tune_neighbours(Arena *a, const TuneForm *form, const void *tiles, size_t bytes,
+    bool (*fits)(const void *shape, const void *tiles), const void *shape, Choices *out);
 
 // forms.c: does a template allow these? n_fixed: the number of columns is a constant
 bool gemm_fits(const GemmShape *s, bool n_fixed, const GemmTiles *t);
@@ -50,13 +62,14 @@ bool direct_fits(const ConvLayout *merged, const ConvTiles *t);
 bool taps_fits(const ConvLayout *l, const TapTiles *t);
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
-typedef VEC(const char *) Choices;
 // templates_attention.c
 void attention_candidates(
     Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 // candidates.c: choices to measure a planned kernel with: other algorithms and register tiles, or, with `best`, other
 // blocks than it has. Some may not fit.
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
+// schedule/gpu/choices.c: the same of a GPU's kernel; all of them fit
+void gpu_candidates(Arena *a, const Kernel *k, const Options *o, const char *best, Choices *out);
 
 // ---------------------------------------------------------------- for planners
 // Gives the kernel its signature; its record for the target, or NULL.

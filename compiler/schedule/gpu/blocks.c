@@ -9,6 +9,7 @@
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
+#include "schedule/cpu/tune.h"
 #include "schedule/schedule.h"
 
 // None wants more than 256 threads and 32 KiB of shared memory.
@@ -35,20 +36,27 @@ double gpu_block_time(const Block *b, double batch, int64_t m, int64_t n, int64_
         gpu_machine.cores, gpu_machine.way, (double)b->bm * b->bn * b->bk * b->slices / gpu_machine.macs, b->share);
 }
 
-typedef struct Choice { const Block *block; int64_t shares; double time; } Choice;
+// Shares end in a way to memory and back for the sums of each.
+double gpu_shares_time(const ProductShape *s, const BlockShares *c) {
+    const double batch = (double)s->batch * (double)c->shares,
+                 sums = c->shares == 1 ? 0 :
+                     gpu_machine.meet + 2 * batch * (double)s->m * (double)s->n * 4 / gpu_machine.bytes;
+    return gpu_block_time(&c->block, batch, s->m, s->n, ceil_div(s->k, c->shares)) + sums;
+}
 
-// The block and the shares that are done first. Shares end in a way to memory and back for the sums of each.
-static Choice best_block(double batch, int64_t m, int64_t n, int64_t k) {
-    enum { MOST_SHARES = 32 };
-    Choice best = { gpu_blocks, 1, gpu_block_time(gpu_blocks, batch, m, n, k) };
+// The block and the shares that are done first.
+static BlockShares best_block(const ProductShape *s) {
+    BlockShares best = { gpu_blocks[0], 1 };
+    double least = gpu_shares_time(s, &best);
     for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS; b++)
-        for (int64_t shares = 1; shares <= MOST_SHARES && shares * b->bk * b->slices < k; shares *= 2) {
-            const double counters = batch * (double)(ceil_div(m, b->bm) * ceil_div(n, b->bn));
-            if ((double)shares * batch > MAX_GROUPS || counters > MAX_COUNTERS) break;
-            const double sums = shares == 1 ? 0 :
-                gpu_machine.meet + 2 * (double)shares * batch * (double)m * (double)n * 4 / gpu_machine.bytes,
-                         time = gpu_block_time(b, batch * (double)shares, m, n, ceil_div(k, shares)) + sums;
-            if (time < best.time) best = (Choice){ b, shares, time };
+        for (int64_t shares = 1; shares <= MOST_BLOCK_SHARES && shares * b->bk * b->slices < s->k; shares *= 2) {
+            const BlockShares one = { *b, shares };
+            const double counters = (double)s->batch * (double)(ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn));
+            if ((double)shares * (double)s->batch > MAX_GROUPS || counters > MAX_COUNTERS) break;
+            const double time = gpu_shares_time(s, &one);
+            if (time >= least) continue;
+            least = time;
+            best = one;
         }
     return best;
 }
@@ -163,28 +171,32 @@ Lies gpu_lies(Arena *a, Kernel *k, int which, int own) {
     return lies;
 }
 
-bool gpu_product(Arena *a, Kernel *k) {
+bool gpu_product(Arena *a, Kernel *k, const Options *o) {
     Kernel *product = product_of(a, k);
     if (!product) return false;
-    if (gpu_rows(a, product)) {
+    if (gpu_rows(a, product, o)) {
         *k = *product;
         return true;
     }
     const Coordinate *of = product->product.of;
-    const int64_t batch = of[COORD_B].size, m = of[COORD_M].size, n = of[COORD_N].size, terms = of[COORD_K].size;
-    if (!gpu_fills_blocks(batch, m, n, terms)) return false;
+    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, of[COORD_K].size, 0 };
+    if (!gpu_fills_blocks(s.batch, s.m, s.n, s.k)) return false;
     *k = *product;
-    const Choice best = best_block((double)batch, m, n, terms);
-    const Block *b = best.block;
     const Lies left = gpu_lies(a, k, 0, COORD_M), right = gpu_lies(a, k, 1, COORD_N);
+    BlockShares best = best_block(&s);
+    gpu_choose(a, k, o, &s,
+        arena_printf(a, " a=%d:%d:%d b=%d:%d:%d", left.wide, left.terms, left.guarded, right.wide, right.terms,
+            right.guarded),
+        &tune_product, gpu_shares_fit, &best, sizeof best);
+    const Block *b = &best.block;
     product_lift(k);
     k->product.shares = best.shares;
-    k->product.blocks = batch * ceil_div(m, b->bm) * ceil_div(n, b->bn);
+    k->product.blocks = s.batch * ceil_div(s.m, b->bm) * ceil_div(s.n, b->bn);
     if (best.shares > 1)
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
-    TEMPLATE_HOLES(a, k, { "BATCH", batch }, { "M", m }, { "N", n }, { "K", terms }, { "BM", b->bm }, { "BN", b->bn },
-        { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices }, { "SHARES", best.shares },
-        { "STAGES", b->stages }, { "A_WIDE", left.wide }, { "B_WIDE", right.wide }, { "A_RUNS", left.terms },
-        { "B_RUNS", right.terms });
+    TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "BM", b->bm },
+        { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },
+        { "SHARES", best.shares }, { "STAGES", b->stages }, { "A_WIDE", left.wide }, { "B_WIDE", right.wide },
+        { "A_RUNS", left.terms }, { "B_RUNS", right.terms });
     return true;
 }

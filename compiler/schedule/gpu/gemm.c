@@ -9,6 +9,7 @@
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
+#include "schedule/cpu/tune.h"
 #include "schedule/schedule.h"
 
 static const Block *best_block(double batch, int64_t m, int64_t n, int64_t k) {
@@ -61,13 +62,18 @@ int64_t gpu_shares(const Node *n, const Options *o) { return gpu_in_loops(n, o) 
 
 static bool fours(int64_t x) { return x % 4 == 0; }
 
-void gpu_gemm(Arena *a, Kernel *k) {
+void gpu_gemm(Arena *a, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
-    const Block *b = best_block((double)s->batch, s->m, s->n, s->k);
     bool a_wide = s->a_col == 1 && fours(s->a_row) && fours(s->a_batch) && fours(k->operand_at[0]) && fours(s->k);
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
     int64_t b_wide = b_fours && s->b_col == 1 && fours(s->b_row) && fours(s->n) ? 1 :
                      b_fours && s->b_row == 1 && fours(s->b_col) && fours(s->k) ? 2 : 0;
+    const ProductShape shape = { s->batch, s->m, s->n, s->k, 0 };
+    Block block = *best_block((double)s->batch, s->m, s->n, s->k);
+    const Block *b = &block;
+    gpu_choose(a, k, o, &shape,
+        arena_printf(a, " a=%d:%d b=%d:%d:%d", a_wide, s->a_col == 1, (int)b_wide, s->b_col == 1, s->b_row == 1),
+        &tune_block, gpu_block_fits, &block, sizeof block);
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch },
         { "AR", s->a_row }, { "AC", s->a_col }, { "BB", s->b_batch }, { "BR", s->b_row }, { "BC", s->b_col },
         { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },

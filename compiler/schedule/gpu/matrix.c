@@ -6,9 +6,12 @@
 // that products of few blocks want deep ones, whose terms several subgroups share.
 #include "matrix.h"
 #include "blocks.h"
+#include "schedule/cpu/tune.h"
+
+#include <string.h>
 
 // None wants more than 256 threads and 48 KiB of shared memory.
-static const MatrixBlock blocks[] = {
+const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS] = {
     { 128, 128, 64, 32, 64, 1, 1, 1.00 },
     { 64, 64, 64, 32, 32, 1, 1, 0.45 },
     { 32, 64, 64, 32, 32, 2, 1, 0.26 },
@@ -25,9 +28,19 @@ static double block_time(const MatrixBlock *b, const Contraction *s) {
         ceil_div(s->k, b->bk), machine.cores, machine.way, (double)b->bm * b->bn * b->bk / machine.macs, b->share);
 }
 
-const MatrixBlock *gpu_matrix_block(const Contraction *s) {
-    const MatrixBlock *best = blocks;
-    for (const MatrixBlock *b = blocks + 1; b < blocks + COUNT(blocks); b++)
+const MatrixBlock *gpu_matrix_row(const char *choice) {
+    MatrixBlock one = { 0 };
+    if (!tune_parse(&tune_units, choice, &one)) return NULL;
+    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
+        if (!memcmp(&one, b, offsetof(MatrixBlock, share))) return b;
+    return NULL;
+}
+
+const MatrixBlock *gpu_matrix_block(const Kernel *gemm) {
+    const Contraction *s = &gemm->gemm;
+    const MatrixBlock *best = gpu_matrix_blocks, *recorded = gemm->tuned ? gpu_matrix_row(gemm->choice) : NULL;
+    if (recorded) return recorded;
+    for (const MatrixBlock *b = gpu_matrix_blocks + 1; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
         if (block_time(b, s) < block_time(best, s)) best = b;
     return best;
 }

@@ -8,19 +8,19 @@
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
+#include "schedule/cpu/tune.h"
 #include "schedule/schedule.h"
 
-enum { MOST_ROWS = 8, LEAST_COLUMNS = 16, LEAST_TERMS = 16, MOST_SHARES = 64,
+enum { MOST_ROWS = 8, LEAST_COLUMNS = 16, LEAST_TERMS = 16,
        RESIDENT = 16,                                   // workgroups of a core at a time
        NEIGHBOURS = 4 };                                // threads that read together what memory brings together
 
 // threads: 128, which every device has
-static const struct { int across, along; } forms[] = { { 128, 1 }, { 32, 4 }, { 8, 16 }, { 2, 64 }, { 1, 128 } };
+const RowThreads gpu_row_forms[ROW_FORMS] = { { 128, 1, 1 }, { 32, 4, 1 }, { 8, 16, 1 }, { 2, 64, 1 }, { 1, 128, 1 } };
 
-typedef struct Rows { int64_t batch, m, n, k; int wide; } Rows;
-
-static double form_time(const Rows *r, size_t form, int64_t shares) {
-    const int across = forms[form].across, along = forms[form].along, together = r->wide == 1 ? along : across;
+double gpu_rows_time(const ProductShape *r, const RowThreads *c) {
+    const int across = c->across, along = c->along, together = r->wide == 1 ? along : across;
+    const int64_t shares = c->shares;
     const double groups = (double)r->batch * (double)(ceil_div(r->n, 4 * across) * shares),
                  waves = (double)(int64_t)(groups / (gpu_machine.cores * RESIDENT) + 1),
                  steps = (double)ceil_div(r->k, 4 * along * shares),
@@ -46,35 +46,33 @@ static int way_of(Arena *a, Kernel *k) {
     return lies.terms && k->product.of[COORD_K].size % 4 == 0 ? 1 : lies.own ? 0 : -1;
 }
 
-bool gpu_rows(Arena *a, Kernel *k) {
+bool gpu_rows(Arena *a, Kernel *k, const Options *o) {
     Product *p = &k->product;
     const Coordinate *of = p->of;
     const bool turned = of[COORD_N].size < of[COORD_M].size;
     if (turned) product_turn(p);
-    const Rows r = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, of[COORD_K].size, way_of(a, k) };
-    size_t best = 0;
-    int64_t best_shares = 0;
+    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, of[COORD_K].size, way_of(a, k) };
+    RowThreads best = { 0 };
     double least = 0;
-    for (size_t i = 0; i < COUNT(forms) && r.wide >= 0; i++)
-        for (int64_t shares = 1; shares <= MOST_SHARES; shares *= 2) {
-            const int64_t groups = ceil_div(r.n, 4 * forms[i].across);
-            const double time = form_time(&r, i, shares);
-            if (shares > 1 && shares * 4 * forms[i].along > r.k) break;
-            if (groups > MAX_GROUPS || (shares > 1 && groups * r.batch > MAX_COUNTERS)) continue;
-            if (best_shares && time >= least) continue;
+    for (const RowThreads *form = gpu_row_forms; form < gpu_row_forms + ROW_FORMS && s.wide >= 0; form++)
+        for (RowThreads one = *form; one.shares <= MOST_ROW_SHARES; one.shares *= 2) {
+            if (!gpu_rows_fit(&s, &one)) continue;
+            const double time = gpu_rows_time(&s, &one);
+            if (best.shares && time >= least) continue;
             least = time;
-            best = i;
-            best_shares = shares;
+            best = one;
         }
-    if (!best_shares && turned) product_turn(p);
-    if (!best_shares) return false;
-    const int wide = gpu_lies(a, k, 0, COORD_M).wide, across = forms[best].across;
+    if (!best.shares && turned) product_turn(p);
+    if (!best.shares) return false;
+    const int wide = gpu_lies(a, k, 0, COORD_M).wide;
+    gpu_choose(a, k, o, &s, arena_printf(a, " a=%d b=%d", wide == 1, s.wide), &tune_rows, gpu_rows_fit, &best,
+        sizeof best);
     product_lift(k);
     p->few = true;
-    p->shares = best_shares;
-    p->blocks = r.batch * ceil_div(r.n, 4 * across);
-    if (best_shares > 1) k->scratch_bytes = p->blocks * best_shares * r.m * across * 4 * (int64_t)sizeof(float);
-    TEMPLATE_HOLES(a, k, { "BATCH", r.batch }, { "M", r.m }, { "N", r.n }, { "K", r.k }, { "ACROSS", across },
-        { "ALONG", forms[best].along }, { "SHARES", best_shares }, { "A_WIDE", wide == 1 }, { "B_WIDE", r.wide });
+    p->shares = best.shares;
+    p->blocks = s.batch * ceil_div(s.n, 4 * best.across);
+    if (best.shares > 1) k->scratch_bytes = p->blocks * best.shares * s.m * best.across * 4 * (int64_t)sizeof(float);
+    TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "ACROSS", best.across },
+        { "ALONG", best.along }, { "SHARES", best.shares }, { "A_WIDE", wide == 1 }, { "B_WIDE", s.wide });
     return true;
 }

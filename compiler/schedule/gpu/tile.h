@@ -11,14 +11,14 @@ void gpu_sort(Kernel *k);                               // sort.c: a called sort
 // memory lie in neighbouring rows; NULL: they are not
 const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point);
 void gpu_attention(Arena *a, Kernel *k);                // attention.c: the holes of its template
-void gpu_gemm(Arena *a, Kernel *k);                     // gemm.c: the holes of a product's template
+void gpu_gemm(Arena *a, Kernel *k, const Options *o);   // gemm.c: the holes of a product's template
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
 Kernel *product_of(Arena *a, const Kernel *loop);
 void product_turn(Product *p);                          // columns are rows and rows columns
-bool gpu_rows(Arena *a, Kernel *product);               // rows.c: a product of few rows: its holes
+bool gpu_rows(Arena *a, Kernel *product, const Options *o);     // rows.c: a product of few rows: its holes
 void product_lift(Kernel *k);                           // what of its factors' indices the terms do not change: own[]
 // blocks.c: a loop kernel that is a product as large as the template wants becomes one, with its holes filled
-bool gpu_product(Arena *a, Kernel *k);
+bool gpu_product(Arena *a, Kernel *k, const Options *o);
 bool gpu_takes_conv(const Node *n);                     // is it, by its sizes, perhaps one?
 #endif
