@@ -124,6 +124,17 @@ static bool records_of(Arena *a, const Options *o) {
     return false;
 }
 
+// Whether any of them holds, which is said.
+static bool records_fit(Arena *a, const Options *o) {
+    const bool gpu = o->machine.backend->descriptor == DESCRIPTOR_VULKAN;
+    if (gpu && !records_choose_device(o->records, a, getenv("BURN_VK_DEVICE"))) return false;
+    if (o->machine.n_parts)
+        diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
+    else if (!records_of(a, o))
+        diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
+    return true;
+}
+
 // An option that is given and says how --train does.
 static const char *learning_option(const Options *o) {
     return o->losses.n     ? "loss" :
@@ -242,13 +253,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
     if (all->golden && !all->runner) return usage_error("--golden compares a --runner's bits with this machine's");
-    if (o->records && b->descriptor == DESCRIPTOR_VULKAN
-        && !records_choose_device(o->records, a, getenv("BURN_VK_DEVICE")))
-        return false;
-    if (o->records && o->machine.n_parts)
-        diag_note(NULL, "a file of several targets takes no records: its blocks are for all of them");
-    else if (o->records && !records_of(a, o))
-        diag_note(NULL, "none of the records is for %s; `burncc tune` makes some", tune_machine(a, &o->machine));
+    if (o->records && !records_fit(a, o)) return false;
     if (c->bit == INSPECT && all->profile && !all->html) return usage_error("inspect: --profile goes with --html");
     if (all->html && (all->dot || all->json)) return usage_error("--html, --dot or --json, not two of them");
     if (all->profile && (all->runner || b->descriptor == DESCRIPTOR_NONE))

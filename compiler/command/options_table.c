@@ -62,7 +62,8 @@ const Command commands[] = {
         "any machine.\n"
         "Convolutions, attention and matrix products have choices, of floats and of bytes, with weights of few bits "
         "too. They are measured on one\n"
-        "thread; --threads takes the same records. A file of several targets takes none.",
+        "thread; --threads takes the same records. A file of several targets takes none.\n"
+        "--target vulkan: blocks of products, on the GPU that BURN_VK_DEVICE chooses; its records go by its name.",
         "  burncc tune resnet.onnx --target native --seconds 120 -o resnet.records\n"
         "  burncc resnet.onnx --target native --records resnet.records\n" },
     { "fit", FIT, command_fit,

@@ -37,7 +37,8 @@ void profile_number(Arena *a, const Plan *p, KernelTime *at);
 // profile_gpu.c: of what is built for Vulkan, with the device's limits if they are asked for; NULL, or what went wrong
 const char *profile_gpu(
     Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, bool limits, Profile **out);
-const char *gpu_device(Arena *a, int timeout, const char **name);       // that programs run on; NULL, or what went wrong
+// the name of the one that programs run on; NULL, or what went wrong
+const char *gpu_device(Arena *a, int timeout, const char **name);
 // What runs of marked code leave (Options.profile): memory that a child shares; NULL: there is none
 typedef struct Collector Collector;
 Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library);

@@ -22,9 +22,11 @@ typedef struct Tuner {
 } Tuner;
 double tune_now(void);                                  // seconds
 extern const double tune_tie;                           // what is faster by no more than this share is as fast
-void tune_report(Arena *a, const Case *c, const Choices *choices, const double *ms);    // the first is the cost model's
+// the first choice is the cost model's
+void tune_report(Arena *a, const Case *c, const Choices *choices, const double *ms);
 void tune_note(Tuner *t, const Case *c, const char *best, double best_ms, double model_ms);      // as a record
-void tune_keep(Tuner *t, const Case *c, const char *best, double best_ms, double model_ms);      // for good, and says so
+// for good, and says so
+void tune_keep(Tuner *t, const Case *c, const char *best, double best_ms, double model_ms);
 bool tune_write(const Tuner *t);                        // the file of records
 // tune_gpu.c: measures for so many seconds; false with diagnostics
 bool tune_gpu(Tuner *t, CommandOptions *c);

@@ -70,8 +70,8 @@ bool gpu_shares_fit(const void *shape, const void *shares) {
 bool gpu_rows_fit(const void *shape, const void *threads) {
     const ProductShape *s = shape;
     const RowThreads *c = threads;
-    if (!is_power(c->across) || !is_power(c->along) || !within((int64_t)c->across * c->along, LEAST_THREADS, MOST_THREADS))
-        return false;
+    const bool powers = is_power(c->across) && is_power(c->along);
+    if (!powers || !within((int64_t)c->across * c->along, LEAST_THREADS, MOST_THREADS)) return false;
     const int64_t groups = ceil_div(s->n, 4 * c->across);
     return groups <= MAX_GROUPS && within(c->shares, 1, MOST_ROW_SHARES)
         && (c->shares == 1 || (c->shares * 4 * c->along <= s->k && groups * s->batch <= MAX_COUNTERS));
@@ -104,7 +104,8 @@ static int by_time(const void *x, const void *y) {
 static void table_of(Arena *a, const ProductShape *s, const TuneForm *form, Candidates *out) {
     for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS && form == &tune_block; b++)
         if (gpu_block_fits(s, b))
-            VEC_PUSH(a, *out, (Candidate){ gpu_block_time(b, (double)s->batch, s->m, s->n, s->k), tune_text(a, form, b) });
+            VEC_PUSH(a, *out,
+                (Candidate){ gpu_block_time(b, (double)s->batch, s->m, s->n, s->k), tune_text(a, form, b) });
     for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS && form == &tune_product; b++)
         for (BlockShares c = { *b, 1 }; c.shares <= MOST_BLOCK_SHARES; c.shares *= 2)
             if (gpu_shares_fit(s, &c))
