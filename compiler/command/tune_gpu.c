@@ -25,6 +25,7 @@ typedef struct Race {
     Choices choices; int next, turns;
     const char *best, *trying;                          // NULL: the cost model's
     double best_ms, model_ms;
+    bool measured;                                      // anything but the cost model's choice
 } Race;
 
 typedef struct Track {
@@ -146,6 +147,7 @@ static void settle(Track *k, Arena *a, const Lap *lap) {
         Choices two = { 0 };
         for (int j = 0; j < 2; j++) VEC_PUSH(a, two, of_both[j]);
         if (k->tuner->report) tune_report(a, r->of, &two, ms);
+        r->measured = true;
         if (lap->ms[i] < r->best_ms && lap->ms[i] < r->model_ms * (1 - tune_tie)) {
             r->best = r->trying;
             r->best_ms = lap->ms[i];
@@ -154,18 +156,40 @@ static void settle(Track *k, Arena *a, const Lap *lap) {
     }
 }
 
-// One more choice for each; false with diagnostics.
-static bool next_round(Track *k, const Lap *first) {
+// The choices that are being tried; `alone`: of this kernel. false with diagnostics; *failed: the program does not run,
+// or is wrong
+static bool try_choices(Track *k, const Lap *first, const Race *alone, bool *failed) {
     Arena *a = arena_new();
     Lap lap;
     const char *why = NULL;
     bool ok = run_lap(a, k, tried, &lap, &why);
     if (ok && !why) why = compare_laps(a, k, first, &lap);
-    if (ok && why) diag_warn(WARN_tuning, NULL, "a program of other blocks is not measured: %s", why);
-    else if (ok) settle(k, a, &lap);
+    *failed = ok && why;
+    if (*failed && alone)
+        diag_warn(WARN_tuning, NULL, "%s as '%s' is not taken: %s", alone->of->kernel->signature, alone->trying, why);
+    else if (ok && !why) settle(k, a, &lap);
     build_cache_free(&lap.cache);
     arena_free(a);
     return ok && tune_write(k->tuner);
+}
+
+// One more choice for each, and if they fail together, one by one, so that the others count. false with diagnostics
+static bool next_round(Track *k, const Lap *first) {
+    const char **trying = NEW_ARRAY(k->arena, const char *, k->n + 1);
+    bool failed;
+    int n = 0, last = 0;
+    for (int i = 0; i < k->n; i++) {
+        trying[i] = k->races[i].trying;
+        n += trying[i] != NULL;
+        if (trying[i]) last = i;
+    }
+    bool ok = try_choices(k, first, n == 1 ? &k->races[last] : NULL, &failed);
+    for (int i = 0; i < k->n && ok && failed && n > 1; i++) {
+        bool ignored;
+        for (int j = 0; j < k->n; j++) k->races[j].trying = j == i ? trying[j] : NULL;
+        if (trying[i]) ok = try_choices(k, first, &k->races[i], &ignored);
+    }
+    return ok;
 }
 
 // What was best is held against the cost model's once more, and counts only if it still is.
@@ -179,7 +203,7 @@ static bool last_round(Track *k, Lap *first) {
     if (ok && why) diag_warn(WARN_tuning, NULL, "the program of the best blocks is not taken: %s", why);
     for (int i = 0; i < k->n && ok; i++) {
         Race *r = &k->races[i];
-        if (r->known || !r->next) continue;
+        if (!r->measured) continue;
         if (!why) r->model_ms = fmin(r->model_ms, first->ms[i]);
         const bool better = r->best && !why && lap.ms[i] < r->model_ms * (1 - tune_tie);
         tune_keep(k->tuner, r->of, better ? r->best : r->of->kernel->choice, better ? lap.ms[i] : r->model_ms,
@@ -196,7 +220,13 @@ static bool race(Track *k, Lap *first) {
     if (!run_lap(k->arena, k, models, first, &why)) return false;
     if (why) diag_error(NULL, "the model's code failed: %s", why);
     if (why) return false;
-    for (int i = 0; i < k->n; i++) k->races[i].best_ms = k->races[i].model_ms = first->ms[i];
+    for (int i = 0; i < k->n; i++) {
+        Race *r = &k->races[i];
+        r->best_ms = r->model_ms = first->ms[i];
+        if (r->model_ms > 0 && r->model_ms < HUGE_VAL) continue;
+        r->next = r->choices.n;                         // too short for the clock: there is nothing to choose by
+        r->turns = MOST_TURNS;
+    }
     for (int round = 0; !round || tune_now() < t->deadline; round++) {
         int left = 0;
         for (int i = 0; i < k->n; i++) left += take_next(k, &k->races[i]);
