@@ -22,6 +22,7 @@ typedef struct Dialect {
     bool lanes;                                         // split long inner reductions into independent partial results
     // columns are reduced side by side; false: one by one, to the same bits, which takes less code and stack
     bool strips;
+    bool spans;                                         // bytes of few channels go some neighbours at a time
     int unrolled;                                       // so many terms of a reduction stand one after the other
     // an extent or a step from element to element that may be other than this in the next kernel of the same text:
     // how it is spelled; NULL: as itself

@@ -127,6 +127,7 @@ static Dialect c_dialect(KernelText *k) {
         .graph = k->file->plan->graph,
         .lanes = true,
         .strips = !scalar,
+        .spans = k->file->options->machine.vectors && !k->file->options->machine.ram_first,
         .unrolled = scalar ? SMALL_TERMS : MAX_TERMS,
         .number = k->file->numbers ? c_number : NULL,
         .type = spell_c.type,

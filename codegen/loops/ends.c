@@ -30,16 +30,12 @@ static bool true_within(const LoopPrinter *p, const Expr *e, int axis, int64_t *
     return slope != 0 && *lo < *hi;
 }
 
-// Prints the loop over the axis of `scope` as two and returns true, where that pays.
-bool ends_emit(LoopPrinter *p, int scope, int depth) {
+Ends ends_find(const LoopPrinter *p, int scope) {
     int axis = p->scopes.at[scope].axis;
     int64_t lo = 0, hi = p->k->axes.at[axis].extent, extent = hi, from, to;
-    const char *i = p->axis_name[axis], *it = p->d->index_type;
     bool *holds = NEW_ARRAY(p->arena, bool, expr_count(p->k->exprs) + 1), found = false;
     if (!p->d->lanes || p->shared[axis] || loops_is_ranged(p, axis) || !dim_is_const(p->k->axes.at[axis].size))
-        return false;
-    for (int s = scope + 1; s <= p->last_parallel; s++)
-        if (p->k->axes.at[p->scopes.at[s].axis].size != 1) return false;
+        return (Ends){ .holds = NULL };
     for (int n = 0; n < p->exprs.n; n++) {
         const Expr *e = p->exprs.at[n];
         if (e->op == E_And) holds[e->id] = holds[e->a[0]->id] && holds[e->a[1]->id];
@@ -51,7 +47,14 @@ bool ends_emit(LoopPrinter *p, int scope, int depth) {
         hi = to;
         holds[e->id] = found = true;
     }
-    if (!found || (lo == 0 && hi == extent)) return false;
+    return (Ends){ lo, hi, found && (lo > 0 || hi < extent) ? holds : NULL };
+}
+
+// The loop over the points that are not among those from lo to hi.
+void ends_print(LoopPrinter *p, int scope, const Ends *e, int depth) {
+    const int axis = p->scopes.at[scope].axis;
+    const int64_t lo = e->lo, hi = e->hi, extent = p->k->axes.at[axis].extent;
+    const char *i = p->axis_name[axis], *it = p->d->index_type;
     loops_line(p, depth);
     if (lo == 0)
         text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)hi, i, (long long)extent, i);
@@ -61,13 +64,23 @@ bool ends_emit(LoopPrinter *p, int scope, int depth) {
             i, i, (long long)lo - 1, (long long)(hi - lo + 1));
     p->scope(p, scope, depth + 1);
     loops_close(p, depth);
+}
+
+// Prints the loop over the axis of `scope` as two and returns true, where that pays.
+bool ends_emit(LoopPrinter *p, int scope, int depth) {
+    const char *i = p->axis_name[p->scopes.at[scope].axis], *it = p->d->index_type;
+    for (int s = scope + 1; s <= p->last_parallel; s++)
+        if (p->k->axes.at[p->scopes.at[s].axis].size != 1) return false;
+    const Ends e = ends_find(p, scope);
+    if (!e.holds) return false;
+    ends_print(p, scope, &e, depth);
     for (int n = 0; n < p->exprs.n; n++) {
         int id = p->exprs.at[n]->id;
         if (p->scope_of[id] >= scope) p->name[id] = NULL;
-        p->holds[id] = holds[id];
+        p->holds[id] = e.holds[id];
     }
     loops_line(p, depth);
-    text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)lo, i, (long long)hi, i);
+    text_printf(p->out, "for (%s %s = %lld; %s < %lld; %s++) {\n", it, i, (long long)e.lo, i, (long long)e.hi, i);
     p->scope(p, scope, depth + 1);
     loops_close(p, depth);
     for (int n = 0; n < p->exprs.n; n++) p->holds[p->exprs.at[n]->id] = false;

@@ -6,7 +6,8 @@
 // the temporaries come from nest.c, reductions from reduce.c. A nest whose points each sum a little, where memory
 // runs along the innermost parallel axis, goes along that axis some points at a time (strips.c), ends of windows have
 // loops of their own (ends.c), turned copies go in blocks (turned.c), and elements of f16 become floats in rows
-// (halves.c). These call back, through LoopPrinter.scope, for what is inside of a loop.
+// (halves.c), and bytes of few channels go some neighbours at a time (spans.c). These call back, through
+// LoopPrinter.scope, for what is inside of a loop.
 #include "loops.h"
 
 static void print_scope(LoopPrinter *p, int scope, int depth) {
@@ -27,6 +28,7 @@ static void print_scope(LoopPrinter *p, int scope, int depth) {
         print_scope(p, next, depth);
         return;
     }
+    if (spans_emit(p, next, depth)) return;
     if (strips_pay(p, next)) {
         if (p->d->strips) {
             strips_emit(p, next, depth);
@@ -47,5 +49,6 @@ void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bou
     loops_init(&p, a, out, k, d, bound);
     p.scope = print_scope;
     loops_share(&p);
+    spans_begin(&p, depth);
     print_scope(&p, bound, depth);
 }

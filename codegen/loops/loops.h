@@ -9,6 +9,18 @@ enum { LANES = 16, MIN_LANES_EXTENT = 32, MAX_NESTING = 10 };
 
 // axis -1: the root; reduce: whose chain this is, NULL: parallel
 typedef struct LoopScope { int parent, depth, axis; Expr *reduce; } LoopScope;
+// Points lo..hi-1 of an axis, at which conditions (by expression id) hold; holds NULL: none.
+typedef struct Ends { int64_t lo, hi; bool *holds; } Ends;
+// Neighbours with their channels as one vector (spans.c): the axis of the neighbours, so many of which make one of
+// `width` points, and that of the channels; rows that are copied first, kept: of the channels alone. scope 0: none.
+typedef struct Span {
+    int scope, outer, inner, points, width;
+    Ends ends;                                          // the other points, at the ends, go one by one
+    VEC(Expr *) rows;
+    int64_t elements;                                   // of all rows
+    bool sums, floats;                                  // what is computed of bytes
+    const char **kept;                                  // by expression id: the name of such a row, or NULL
+} Span;
 typedef struct LoopPrinter LoopPrinter;
 struct LoopPrinter {
     Arena *arena;
@@ -35,6 +47,7 @@ struct LoopPrinter {
     VEC(Expr *) fresh;                                  // temporaries of the lane loop that is being printed
     // and of the loops around it, where the lanes make no difference
     VEC(Expr *) hoisted;
+    Span span;
     // a condition that holds where text is printed: loads guarded by it need no guard
     const Expr *certain;
     // loops.c: prints a scope with all that is inside
@@ -77,6 +90,11 @@ void loops_strips(LoopPrinter *p, int scope, int width, PrintPoints points, int 
 bool strips_pay(const LoopPrinter *p, int scope);
 void strips_emit(LoopPrinter *p, int scope, int depth);
 bool turned_emit(LoopPrinter *p, int scope, int depth);
+Ends ends_find(const LoopPrinter *p, int scope);
+void ends_print(LoopPrinter *p, int scope, const Ends *e, int depth);
 bool ends_emit(LoopPrinter *p, int scope, int depth);
 bool halves_emit(LoopPrinter *p, int scope, int depth);
+// the rows before all loops, where spans pay
+void spans_begin(LoopPrinter *p, int depth);
+bool spans_emit(LoopPrinter *p, int scope, int depth);
 #endif

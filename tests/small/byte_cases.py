@@ -234,6 +234,54 @@ def averages():
                  [tensor("s", FLOAT, 0.05), tensor("z", INT8, 0)])
 
 
+def bytes_few_channels(channels, wide, stride, batch=2, high=5):
+    """An image's planes become bytes, channels last, and twice windows on each channel alone: a vector goes over
+    neighbours. Scales are powers of two: floats are exact, and halves go to the even one."""
+    zero = 128
+
+    def quantised(v, divisor):
+        if isinstance(v, list):
+            return [quantised(u, divisor) for u in v]
+        return max(0, min(255, round(v / divisor) + zero))
+
+    def real(v):
+        return [real(u) for u in v] if isinstance(v, list) else v * 2.0**-7
+    image = draw(31, INT16, batch, channels, high, wide, span=(-300, 300))
+    first, second = (draw(s, INT8, channels, 1, 3, 3, span=SMALL) for s in (32, 33))
+    x = quantised(image, 2)
+    none = [0] * channels
+    a = quantised([convolution(i, first, zero, channels, (1, 1), (1, 1), (1, 1), none) for i in x], 64)
+    y = quantised([convolution(i, second, zero, channels, stride, (1, 1), (1, 1), none) for i in a], 64)
+    nodes = [node("QuantizeLinear", ["x", "sx", "z"], ["qx"]), node("DequantizeLinear", ["qx", "sx", "z"], ["dx"])]
+    for source, w, to, steps in (("dx", "u", "a", (1, 1)), ("da", "v", "y", stride)):
+        nodes += [
+            node("DequantizeLinear", [w, "sw", "zw"], ["d" + w]),
+            node("Conv", [source, "d" + w], ["f" + to], group=channels, strides=list(steps), pads=[1, 1, 1, 1],
+                 kernel_shape=[3, 3]),
+            node("QuantizeLinear", ["f" + to, "s" + to, "z"], ["q" + to if to == "a" else to])
+        ]
+        if to == "a":
+            nodes.append(node("DequantizeLinear", ["qa", "sa", "z"], ["da"]))
+    return Model(nodes, [("x", FLOAT, [batch, channels, high, wide])],
+                 [("y", UINT8, [batch, channels, len(y[0][0]), len(y[0][0][0])])], [([real(image)], [y])], [
+                     tensor("u", INT8, first), tensor("v", INT8, second), tensor("z", UINT8, zero),
+                     tensor("zw", INT8, 0), tensor("sx", FLOAT, 2.0**-6), tensor("sw", FLOAT, 2.0**-5),
+                     tensor("sa", FLOAT, 2.0**-5), tensor("sy", FLOAT, 2.0**-4)
+                 ])
+
+
+def bytes_eight_channels():
+    return bytes_few_channels(8, 41, (2, 1))
+
+
+def bytes_three_channels():
+    return bytes_few_channels(3, 67, (1, 2), 1)
+
+
+def bytes_channels_strided():
+    return bytes_few_channels(24, 19, (2, 2), 1)
+
+
 def halves_product():
     a, b = draw(1, INT16, 5, 109), draw(2, INT8, 109, 21, span=SMALL)
     return halves_model("MatMul", a, b, product(a, b, 0, 0))
@@ -254,9 +302,9 @@ def halves_depthwise():
     return halves_conv(13, 13, 13, (3, 3))
 
 
-ALL = (bytes_four_bits, halves_product, halves_conv, halves_points, halves_depthwise, bytes_conv_four_bits,
-       bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
-       bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise,
-       bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed,
-       bytes_one_row, bytes_any_batch, bytes_dequantized)
+ALL = (bytes_eight_channels, bytes_three_channels, bytes_channels_strided, bytes_four_bits, halves_product,
+       halves_conv, halves_points, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero, bytes_conv_zeros,
+       bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups,
+       bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed,
+       bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
 FIXED_POINT = (averages,)       # where quantised models are integers throughout
