@@ -299,8 +299,7 @@ bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
-bool gpu_in_loops(const Node *n, const Options *o);
-int64_t gpu_shares(const Node *product, const Options *o);
+int64_t gpu_shares(const Node *product);
 // plan.c: microseconds of a body's kernels in one workgroup, and of the commands that they are otherwise
 double gpu_alone_time(const Plan *body);
 double gpu_commands_time(const Plan *body);

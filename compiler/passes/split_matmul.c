@@ -27,7 +27,7 @@ static void split_all(Rewrite *r, Graph *g, const Options *o) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
         for (int i = 0; i < n->n_bodies; i++) split_all(r, n->bodies[i], o);
-        const int64_t shares = n->op == OP_MatMul ? o->machine.backend->shares(n, o) : 1;
+        const int64_t shares = n->op == OP_MatMul ? o->machine.backend->shares(n) : 1;
         if (shares == 1) continue;
         g->cursor = n;
         g->loc = n->loc;

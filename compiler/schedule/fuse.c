@@ -34,7 +34,7 @@ typedef struct Fuser {
     bool *turned;
     // by node position: maps that an anchor before them could take as its epilogue; of any type
     bool *epilogue, *retyped;
-    // by node position: views that the kernel's anchor reads its factors through (Backend.in_loops)
+    // by node position: views that the kernel's anchor reads its factors through (Backend.windows_in_loops)
     bool *factor;
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
@@ -119,8 +119,7 @@ static bool is_anchor(const Node *n, const Options *o) {
 }
 
 static bool stays_loop(const Node *n, const Options *o) {
-    const Backend *b = o->machine.backend;
-    return b->in_loops && b->in_loops(n, o);
+    return n->op == OP_Conv && o->machine.backend->windows_in_loops;
 }
 
 // What follows it reads these few bytes; as the product's epilogue it would be stored in their place, and take more.

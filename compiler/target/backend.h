@@ -52,11 +52,10 @@ typedef struct Backend {
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own
     bool spread_points;
-    // Is this product or convolution, which has a template, a loop nest all the same, in which the back end finds the
-    // product? NULL: none is.
-    bool (*in_loops)(const struct Node *n, const struct Options *o);
+    // convolutions that have a template are loop nests all the same, in which the back end finds the product
+    bool windows_in_loops;
     // into how many shares of its terms should this product be cut, to be summed by another kernel? NULL: none is
-    int64_t (*shares)(const struct Node *product, const struct Options *o);
+    int64_t (*shares)(const struct Node *product);
     // has it a template for attention of this shape? NULL: for any
     bool (*attends)(const struct Kernel *attention, const struct Options *o);
     // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none

@@ -152,8 +152,6 @@ says 'on matrix units'
 says 'coopMatMulAddNV'
 says 'm < 256 && k . i < 64'                                # an input in f32, element by element along its rows
 status 0 "shares of a product" "$burncc" product_long/model.onnx --target vulkan --dump plan
-says 'product k0_matmul_h \[250 64 r2048\]'
-status 0 "on matrix units" "$burncc" product_long/model.onnx --target vulkan --precision f16 --dump plan
 says 'gemm k0_matmul_h \[16 250 64\]'
 status 0 "a table that is read turned" "$burncc" tied/model.onnx --target vulkan -o tied.c
 grep -q 'weights: the 1120064 bytes' tied.h

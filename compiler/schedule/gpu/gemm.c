@@ -32,8 +32,7 @@ bool gpu_has_template(const Node *n, const Options *o) {
     return gpu_fills_blocks(batch, rows, columns, k) && kernel_gemm_folds(n->graph, x, w);
 }
 
-// Into how many shares another kernel that sums them would cut it.
-static int64_t shares_of(const Node *n) {
+int64_t gpu_shares(const Node *n) {
     enum { MOST_SHARES = 16 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     if (n->op != OP_MatMul || !gpu_has_template(n, NULL) || w->rank != 2) return 1;
@@ -51,14 +50,6 @@ static int64_t shares_of(const Node *n) {
     }
     return best;
 }
-
-// Workgroups of a product found in a loop nest sum the shares of its terms themselves. On matrix units there is no such
-// template.
-bool gpu_in_loops(const Node *n, const Options *o) {
-    return n->op == OP_Conv || (n->op == OP_MatMul && !o->precision && shares_of(n) > 1);
-}
-
-int64_t gpu_shares(const Node *n, const Options *o) { return gpu_in_loops(n, o) ? 1 : shares_of(n); }
 
 static bool fours(int64_t x) { return x % 4 == 0; }
 
