@@ -310,11 +310,11 @@ bool plan_ran(const Plan *p, int at);                   // is the kernel there o
 // bytes of the workspace in front of what is planned, that it may begin anywhere
 int64_t plan_slack(const Plan *p);
 void plan_report(const Plan *p, Text *out);             // --report
-// the worst moment for memory: what is there, the largest `shown`, and what is computed again for --train-memory
 int64_t banks_bytes(const Options *o);                  // banks.c: of the regions that a workspace may lie in; 0: none
-// which regions hold the constants of programs; false with diagnostics
 int64_t banks_used(int n, const Program *programs, int bank);          // bytes of workspace and constants there
+// which regions hold the constants of programs; false with diagnostics
 bool banks_constants(const Options *o, int n, const Program *programs);
+// the worst moment for memory: what is there, the largest `shown`, and what is computed again for --train-memory
 void plan_kept(const Plan *p, Text *out, int shown);
 void plan_print(const Plan *p, Text *out);              // --dump schedule
 #endif

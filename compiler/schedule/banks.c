@@ -13,12 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };                                    // bytes, as in place.c
 enum { COLUMNS = 4 };                                   // of a result, that a product computes from one load
 
 typedef struct Heat { Buffer *of; double key; } Heat;
 
-static int64_t round_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
 static int hottest(const void *x, const void *y) {
     const Heat *a = x, *b = y;
@@ -96,14 +94,14 @@ static int64_t takes(const Banks *s, int bank, bool thorough) {
     return bytes;
 }
 
-static int64_t room(const Options *o, int bank) { return o->banks.at[bank].bytes & ~(int64_t)(ALIGN - 1); }
+static int64_t room(const Options *o, int bank) { return o->banks.at[bank].bytes & ~(int64_t)(BUFFER_ALIGN - 1); }
 
 // The first bank in the order of from..to that has room; else the last.
 static void find_bank(const Banks *s, Buffer *b, bool backwards) {
     const Options *o = s->p->options;
     for (int j = 0; j < o->banks.n; j++) {
         const int i = backwards ? o->banks.n - 1 - j : j;
-        if (!works(&o->banks.at[i]) || round_up(b->bytes) > room(o, i)) continue;
+        if (!works(&o->banks.at[i]) || align_up(b->bytes) > room(o, i)) continue;
         b->bank = i;
         if (takes(s, i, false) <= room(o, i)) return;
     }
@@ -201,9 +199,9 @@ static bool place_constants(const Options *o, const Program *program, int64_t *l
         if (!is_constant(b)) continue;
         b->bank = -1;
         for (int j = 0; j < o->banks.n && b->bank < 0; j++)
-            if ((o->banks.at[j].holds & BANK_WEIGHTS) && round_up(b->bytes) <= left[j]) b->bank = j;
+            if ((o->banks.at[j].holds & BANK_WEIGHTS) && align_up(b->bytes) <= left[j]) b->bank = j;
         if (b->bank >= 0) {
-            left[b->bank] -= round_up(b->bytes);
+            left[b->bank] -= align_up(b->bytes);
             continue;
         }
         diag_error_as(EXIT_LIMIT, NULL, "--region: no region has room for %lld bytes of weights, %s of %s",

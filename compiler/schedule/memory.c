@@ -12,8 +12,6 @@
 
 #define MAX_WORK 0x1p48                                 // bytes that any placement stays below
 #define MAX_STATIC_WORK ((int64_t)1 << 40)              // with sizes that are known: 1 TiB, which no machine will have
-enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
-static int64_t align_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
 static Buffer *buffer_new(const Plan *p, Value *v, Place place) {
     Buffer *b = NEW(p->arena, Buffer);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };                                    // bytes; one AVX-512 vector and one cache line
 #define MAX_STEPS INT64_C(30000000)                     // looks at a neighbour: about a tenth of a second
 
 typedef struct Item {
@@ -38,7 +37,6 @@ typedef struct Placing {
     uint64_t random;
 } Placing;
 
-static int64_t round_up(int64_t n) { return (n + ALIGN - 1) & ~(int64_t)(ALIGN - 1); }
 
 static uint32_t draw(Placing *s, int below) {
     s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);     // Knuth, MMIX
@@ -66,7 +64,7 @@ static int nth_met(const Placing *s, const Item *x, int n) {
 static bool over(const Item *out, const Item *in, int64_t *distance) {
     for (int i = 0; i < out->of->over_dying.n; i++) {
         if (out->of->over_dying.at[i].dying != in->of) continue;
-        *distance = round_up(out->of->over_dying.at[i].distance);
+        *distance = align_up(out->of->over_dying.at[i].distance);
         return true;
     }
     return false;
@@ -196,7 +194,7 @@ static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
             for (int j = 0; j < s->items[i].of->over_dying.n; j++) {
                 const Over *o = &s->items[i].of->over_dying.at[j];
                 if (o->dying->bank != s->items[i].of->bank) continue;
-                int64_t out = s->items[i].bytes, in = round_up(o->dying->bytes), d = round_up(o->distance),
+                int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes), d = align_up(o->distance),
                         both = in + (d > 0 ? d : 0);
                 if (buffer_alive(s->items[i].of, at) && buffer_alive(o->dying, at))
                     shared += both < out ? in : out + in > both ? out + in - both : 0;
@@ -216,7 +214,7 @@ static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bo
     int moments = 0;
     for (int i = 0; i < n; i++) {
         s.items[i] = (Item){
-            .bytes = round_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
+            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
         };
         if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
     }

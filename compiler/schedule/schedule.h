@@ -162,4 +162,7 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v);
 // place.c: bytes in all; *bound: most bytes alive at once. Roughly: at once, a few percent above what the other finds
 int64_t place_buffers(Arena *scratch, int n, Buffer *const *buffers, int64_t *bound);
 int64_t place_roughly(Arena *scratch, int n, Buffer *const *buffers);
+// of where buffers begin, in bytes: one AVX-512 vector and one cache line
+enum { BUFFER_ALIGN = 64 };
+static inline int64_t align_up(int64_t n) { return (n + BUFFER_ALIGN - 1) & ~(int64_t)(BUFFER_ALIGN - 1); }
 #endif

@@ -4,6 +4,7 @@
 #include "apart.h"
 #include "batch.h"
 #include "burn.hpp"
+#include "digit.hh"
 #include "digits.h"
 #include "several.h"
 #include "threads.h"
@@ -23,26 +24,6 @@ static std::vector<float> read_image(const char *path)
     for (std::size_t i = 0; i < 784; i++)
         image[i] = static_cast<float>(bytes[i]) / 255.0f;
     return image;
-}
-
-static int digit_of(burn::span<const float> logits)
-{
-    int best = 0;
-    for (int k = 1; k < 10; k++)
-        if (logits[static_cast<std::size_t>(k)] > logits[static_cast<std::size_t>(best)])
-            best = k;
-    return best;
-}
-
-template <class F> static int code_of(F f)
-{
-    try {
-        f();
-    } catch (const burn::error &e) {
-        std::printf("%s\n", e.what());
-        return e.code();
-    }
-    return 0;
 }
 
 static int many(const std::vector<float> &image)

@@ -3,30 +3,11 @@
 // objects that go in another order than they came, and what is thrown. In: the digit's image. Out: 0, or the number of
 // what is wrong.
 #include "burn.hpp"
+#include "digit.hh"
 #include "digits_gpu.h"
 
 #include <cstdio>
 #include <optional>
-
-static int digit_of(burn::span<const float> logits)
-{
-    int best = 0;
-    for (int k = 1; k < 10; k++)
-        if (logits[static_cast<std::size_t>(k)] > logits[static_cast<std::size_t>(best)])
-            best = k;
-    return best;
-}
-
-template <class F> static int code_of(F f)
-{
-    try {
-        f();
-    } catch (const burn::error &e) {
-        std::printf("%s\n", e.what());
-        return e.code();
-    }
-    return 0;
-}
 
 static int runs(const burn::vk::device &device, const std::vector<float> &image)
 {

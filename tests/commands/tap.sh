@@ -46,6 +46,13 @@ absent() { # no such files
     for file in "$@"; do [ ! -e "$file" ] || found=1; done
     result $found "there is no $*"
 }
+wants_gpu() { # or the test is skipped
+    "$burncc" verify scores.onnx --data test_data_set_0 --target vulkan >out 2>err
+    if grep -Eq 'no Vulkan device|built without' out err; then
+        echo "1..0 # SKIP $(grep -Eoh 'no Vulkan device|built without [a-zA-Z]*' out err | head -1)"
+        exit 0
+    fi
+}
 finish() {
     absent "$TMPDIR"/*
     echo "1..$count"
