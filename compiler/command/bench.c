@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // burncc bench: builds the model and times it. In: --input files, or random values from a fixed seed. Out: one line,
 //   median_ms=0.118 min_ms=0.117 gflops=33.1 workspace_bytes=65536 weights_bytes=0 runs=16900
-// where gflops are the plan's operations (a multiply-add counts as two) over the median. On a board without a clock
+// where gflops are the plan's operations (a multiply-add counts as two) over the median. On a GPU with
+//   device_ms=1.91 copies_ms=2.6 host_ms=0.06
+// which are its parts (bench_gpu.c). On a board without a clock
 //   instructions=8324944 per_multiply_add=3.13 stack_bytes=640 stack_bound=648 ...
 // or cycles, counted in one run; the bound where the C compiler accounts for it (stack.c).
 #include "profile.h"
 
+#include <math.h>
 #include <string.h>
 
 static const uint64_t seed = 0x6275726e63630a31;
@@ -84,6 +87,16 @@ static void print_count(Arena *a, const CommandOptions *c, const Plan *p, const 
     print_text(&out, 0);
 }
 
+// Of a run on a GPU: kernels, the way of inputs and outputs, and what the host adds. They make up the median, but for
+// what one measurement differs from the next.
+static void print_split(Text *out, const CommandOptions *c, const Timing *t) {
+    const struct { const char *name; double ms; } parts[] = { { "device_ms", t->gpu.device_ms },
+        { "copies_ms", fmax(0, t->median_ms - t->gpu.resident_ms) },
+        { "host_ms", fmax(0, t->gpu.resident_ms - t->gpu.device_ms) } };
+    for (size_t i = 0; i < COUNT(parts) && t->gpu.known; i++)
+        text_printf(out, c->json ? "\"%s\":%.6g," : "%s=%.5g ", parts[i].name, parts[i].ms);
+}
+
 static void print_timing(Arena *a, const CommandOptions *c, const Built *b, const Timing *t) {
     const Plan *p = b->plan;
     double flops = plan_flops(p);
@@ -98,11 +111,14 @@ static void print_timing(Arena *a, const CommandOptions *c, const Built *b, cons
         json_quoted(&out, c->compile.model);
         text_printf(&out, ",\"target\":\"%s\",\"median_ms\":%.6g,\"min_ms\":%.6g,\"gflops\":%.6g,", c->compile.target,
             t->median_ms, t->min_ms, gflops);
+        print_split(&out, c, t);
         text_printf(&out, "\"flops\":%.17g,\"workspace_bytes\":%lld,\"weights_bytes\":%lld,\"runs\":%lld}\n", flops,
             work, (long long)p->weight_bytes, (long long)t->runs);
     } else {
-        text_printf(&out, "median_ms=%.5g min_ms=%.5g gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n",
-            t->median_ms, t->min_ms, gflops, work, (long long)p->weight_bytes, (long long)t->runs);
+        text_printf(&out, "median_ms=%.5g min_ms=%.5g ", t->median_ms, t->min_ms);
+        print_split(&out, c, t);
+        text_printf(&out, "gflops=%.4g workspace_bytes=%lld weights_bytes=%lld runs=%lld\n", gflops, work,
+            (long long)p->weight_bytes, (long long)t->runs);
     }
     print_text(&out, 0);
 }

@@ -219,10 +219,13 @@ bool ends_given(Arena *a, CommandOptions *c, const Model *m, bool all, StrMap *t
 // ---------------------------------------------------------------- sandbox.c: generated code runs in a child process
 // on a board without a clock: what its counter counted in a run, counts says of what (NULL: it has a clock), and the
 // bytes of stack that a run took, and that it can take (-1: not known)
+// bench_gpu.c: of a run on a GPU the kernels' time, and that of a run whose inputs and outputs stay on the device.
+typedef struct GpuSplit { bool known; double device_ms, resident_ms; } GpuSplit;
 typedef struct Timing {
     double median_ms, min_ms, counted;
     const char *counts;
     int64_t runs, stack, stack_bound;
+    GpuSplit gpu;
 } Timing;
 // One run; inputs in the built model's order. Outputs are new tensors of the plan's types. NULL: fine; else what went
 // wrong (a crash, no end, bytes written outside).
@@ -237,6 +240,11 @@ const char *sandbox_watch(Arena *a, const Built *b, const Inputs *in, double sec
 void *sandbox_memory(size_t bytes);
 void sandbox_release(void *p, size_t bytes);
 const char *sandbox_call(Arena *a, int (*call)(void *), void *argument, int timeout);
+
+// ---------------------------------------------------------------- bench_gpu.c
+// In a child, behind runs of that session with those inputs; the code of what failed. Each part takes `seconds`.
+int gpu_split(
+    const burn_vk_program *p, burn_vk_session *session, const burn_tensor *inputs, double seconds, GpuSplit *out);
 
 // ---------------------------------------------------------------- bench_train.c
 int bench_training(Arena *a, CommandOptions *c);        // the exit status

@@ -27,11 +27,20 @@
 // MARGIN: at least so many canary bytes on either side; also the alignment
 enum { MARGIN = 64, MAX_SAMPLES = 200000, MAX_TEXTS = 1 << 28 };
 static const uint8_t canary[4] = { 0xef, 0xbe, 0xc0, 0x7f };
-static const double warmup_share = 0.2, sample_seconds = 20e-6;      // of the time budget; shortest span worth timing
+static const double warmup_share = 0.2, split_share = 0.2,           // of the time budget
+                    sample_seconds = 20e-6;             // shortest span worth timing
 
 typedef struct Region { uint8_t *map, *data; size_t map_bytes, inner_bytes, page, bytes; const char *name; } Region;
 
-typedef struct Shared { bool done; int code; int64_t runs; int samples; char why[256]; float ms[MAX_SAMPLES]; } Shared;
+typedef struct Shared {
+    bool done;
+    int code;
+    int64_t runs;
+    int samples;
+    GpuSplit gpu;
+    char why[256];
+    float ms[MAX_SAMPLES];
+} Shared;
 
 typedef struct Job {
     const Built *built;
@@ -139,6 +148,8 @@ static int child_gpu(Job *j) {
     int code = burn_vk_open(&vk, NULL);
     if (!code) code = burn_vk_load(vk, j->built->gpu, j->built->weights, &session);
     if (!code) code = j->seconds > 0 ? measure(j, run_gpu, session) : run_gpu(j, session);
+    if (!code && j->seconds > 0)
+        code = gpu_split(j->built->gpu, session, j->in_args, j->seconds * split_share, &j->shared->gpu);
     if (code) snprintf(j->shared->why, sizeof j->shared->why, "%s", burn_vk_last_error(vk));
     burn_vk_session_free(session);
     burn_vk_close(vk);
@@ -382,7 +393,8 @@ const char *sandbox_watch(Arena *a, const Built *b, const Inputs *in, double sec
     if (!why) {
         int n = j.shared->samples;
         qsort(j.shared->ms, (size_t)n, sizeof *j.shared->ms, compare_floats);
-        *out = (Timing){ .median_ms = j.shared->ms[n / 2], .min_ms = j.shared->ms[0], .runs = j.shared->runs };
+        *out = (Timing){ .median_ms = j.shared->ms[n / 2], .min_ms = j.shared->ms[0], .runs = j.shared->runs,
+            .gpu = j.shared->gpu };
     }
     job_close(&j);
     return why;

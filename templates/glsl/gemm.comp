@@ -52,12 +52,10 @@ const int B_VECTORS = BN * BK / 4, B_EACH = (B_VECTORS + TEAM - 1) / TEAM;
 
 layout(local_size_x = (BM / TM) * (BN / TN) * SLICES) in;
 
-/* [k][m / 4] and [k][n / 4]; a row's last vector is room alone, so that stores along k meet other banks */
-shared vec4 a_block[SLICES][BK][BM / 4 + 1];
-shared vec4 b_block[SLICES][BK][BN / 4 + 1];
-#if SLICES > 1
-shared vec4 sums[BM * BN / 4];
-#endif
+/* in vectors, [k][m / 4] and [k][n / 4]; a row's last vector is room alone, so that stores along k meet other banks */
+const int A_ROW = BM / 4 + 1, B_ROW = BN / 4 + 1, A_SIZE = BK * A_ROW, B_SIZE = BK * B_ROW;
+const int BLOCKS = SLICES * (A_SIZE + B_SIZE), SUMS = SLICES > 1 ? BM * BN / 4 : 0;
+shared vec4 pool[BLOCKS > SUMS ? BLOCKS : SUMS];        // the blocks, and then the teams' sums
 
 /* Four elements of the left factor: where it is wide those of row m from k on, else those of rows m to m + 3 at k. */
 vec4 a_load(int b, int m, int k)
@@ -120,6 +118,7 @@ void main()
     const int local = int(gl_LocalInvocationIndex), slice = local / TEAM, t = local % TEAM;
     const int ty = t / ACROSS, tx = t % ACROSS, b = int(gl_WorkGroupID.z);
     const int m0 = int(gl_WorkGroupID.y) * BM, n0 = int(gl_WorkGroupID.x) * BN;
+    const int a_block = slice * A_SIZE, b_block = SLICES * A_SIZE + slice * B_SIZE;
     vec4 acc[TM][TN / 4], a_next[A_EACH], b_next[B_EACH];
     [[unroll]] for (int i = 0; i < TM; i++)
         [[unroll]] for (int j = 0; j < TN / 4; j++) acc[i][j] = vec4(0.0);
@@ -142,8 +141,8 @@ void main()
         if (step >= 0) {
             [[unroll]] for (int k = 0; k < BK; k++) {
                 vec4 x[TM / 4], y[TN / 4];
-                [[unroll]] for (int i = 0; i < TM / 4; i++) x[i] = a_block[slice][k][i * (BM / TM) + ty];
-                [[unroll]] for (int j = 0; j < TN / 4; j++) y[j] = b_block[slice][k][j * ACROSS + tx];
+                [[unroll]] for (int i = 0; i < TM / 4; i++) x[i] = pool[a_block + k * A_ROW + i * (BM / TM) + ty];
+                [[unroll]] for (int j = 0; j < TN / 4; j++) y[j] = pool[b_block + k * B_ROW + j * ACROSS + tx];
                 [[unroll]] for (int i = 0; i < TM; i++)
                     [[unroll]] for (int j = 0; j < TN / 4; j++)
                         acc[i][j] = fma(vec4(x[i / 4][i % 4]), y[j], acc[i][j]);
@@ -156,9 +155,9 @@ void main()
                 if (A_VECTORS % TEAM == 0 || t + i * TEAM < A_VECTORS) {
 #if A_WIDE
                     [[unroll]] for (int j = 0; j < 4; j++)
-                        a_block[slice][at.x + j][at.y / 4][at.y % 4] = a_next[i][j];
+                        pool[a_block + (at.x + j) * A_ROW + at.y / 4][at.y % 4] = a_next[i][j];
 #else
-                    a_block[slice][at.x][at.y / 4] = a_next[i];
+                    pool[a_block + at.x * A_ROW + at.y / 4] = a_next[i];
 #endif
                 }
             }
@@ -167,9 +166,9 @@ void main()
                 if (B_VECTORS % TEAM == 0 || t + i * TEAM < B_VECTORS) {
 #if B_WIDE == 2
                     [[unroll]] for (int j = 0; j < 4; j++)
-                        b_block[slice][at.x + j][at.y / 4][at.y % 4] = b_next[i][j];
+                        pool[b_block + (at.x + j) * B_ROW + at.y / 4][at.y % 4] = b_next[i][j];
 #else
-                    b_block[slice][at.x][at.y / 4] = b_next[i];
+                    pool[b_block + at.x * B_ROW + at.y / 4] = b_next[i];
 #endif
                 }
             }
@@ -182,12 +181,12 @@ void main()
         if (slice == s)
             [[unroll]] for (int i = 0; i < TM; i++)
                 [[unroll]] for (int j = 0; j < TN / 4; j++)
-                    sums[(i * (TN / 4) + j) * TEAM + t] = acc[i][j];
+                    pool[(i * (TN / 4) + j) * TEAM + t] = acc[i][j];
         barrier();
         if (slice == 0)
             [[unroll]] for (int i = 0; i < TM; i++)
                 [[unroll]] for (int j = 0; j < TN / 4; j++)
-                    acc[i][j] += sums[(i * (TN / 4) + j) * TEAM + t];
+                    acc[i][j] += pool[(i * (TN / 4) + j) * TEAM + t];
         barrier();
     }
     if (slice > 0)

@@ -102,4 +102,14 @@ grep -c ' = a_f32\[at' out | grep -qx 2
 result $? "the text reads an element of a norm once"
 status 0 "shaders of wide sums" "$burncc" sum_wide/model.onnx --target vulkan --dump glsl
 silent subgroup
+
+# ---- what a run is made of: copies of an output that is large beside the work
+status 0 "bench" "$burncc" bench softmax_short/model.onnx --target vulkan --seconds 0.2
+says '^median_ms=[0-9.e-]+ min_ms=[0-9.e-]+ device_ms=[0-9.e-]+ copies_ms=[0-9.e-]+ host_ms=[0-9.e-]+ gflops='
+BURN_VK_STAGING=1 status 0 "bench, staged" "$burncc" bench softmax_long/model.onnx --target vulkan --seconds 0.2 --json
+python3 -c 'import json
+o = json.load(open("out"))
+parts = o["device_ms"] + o["copies_ms"] + o["host_ms"]
+assert o["device_ms"] > 0 and parts >= 0.99 * o["median_ms"], o'
+result $? "parts of the median"
 finish

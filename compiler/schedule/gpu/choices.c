@@ -26,9 +26,9 @@ const TuneForm tune_units = { "units", 7,
         TUNE_INT(MatrixBlock, wn), TUNE_INT(MatrixBlock, slices), TUNE_INT(MatrixBlock, buffers) } };
 
 // ---------------------------------------------------------------- what templates and devices allow
-// ROOM: of shared memory, what the tables' largest wants
-enum { LEAST_THREADS = 16, MOST_THREADS = 256, ROOM = 33 << 10, LEAST_SIDE = 32, MOST_SIDE = 256, MOST_DEPTH = 64,
-       MOST_SLICES = 8 };
+// ROOM: of shared memory, for blocks and then for sums: 32 KiB, which devices of Vulkan 1.2 have, less a flag's
+enum { LEAST_THREADS = 16, MOST_THREADS = 256, ROOM = (32 << 10) - 256, LEAST_SIDE = 32, MOST_SIDE = 256,
+       MOST_DEPTH = 64, MOST_SLICES = 8 };
 
 static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= hi; }
 static bool is_power(int64_t v) { return v > 0 && !(v & (v - 1)); }
@@ -51,7 +51,7 @@ static bool block_fits(const Block *b) {
 
 bool gpu_block_fits(const void *shape, const void *block) {
     (void)shape;
-    return block_fits(block) && pool_bytes(block) + sums_bytes(block) <= ROOM;
+    return block_fits(block) && pool_bytes(block) <= ROOM && sums_bytes(block) <= ROOM;
 }
 
 bool gpu_shares_fit(const void *shape, const void *shares) {
@@ -72,8 +72,9 @@ bool gpu_rows_fit(const void *shape, const void *threads) {
     const RowThreads *c = threads;
     const bool powers = is_power(c->across) && is_power(c->along);
     if (!powers || !within((int64_t)c->across * c->along, LEAST_THREADS, MOST_THREADS)) return false;
-    const int64_t groups = ceil_div(s->n, 4 * c->across);
-    return groups <= MAX_GROUPS && within(c->shares, 1, MOST_ROW_SHARES)
+    const int64_t groups = ceil_div(s->n, 4 * c->across),
+                  sums = s->m * c->across * c->along * 4 * (int64_t)sizeof(float);
+    return groups <= MAX_GROUPS && sums <= ROOM && within(c->shares, 1, MOST_ROW_SHARES)
         && (c->shares == 1 || (c->shares * 4 * c->along <= s->k && groups * s->batch <= MAX_COUNTERS));
 }
 
