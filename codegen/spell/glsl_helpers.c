@@ -106,12 +106,19 @@ const Helper spell_glsl_helpers[] = {
         "    float t = a > 4.0 ? 1.0 : 1.0 - exp(g);\n    return a < 0.9 ? x + x * p : x < 0.0 ? -t : t;"),
     GL("float", "burn_sigmoid", "float x", "float e = exp(-abs(x));\n    return (x < 0.0 ? e : 1.0) / (1.0 + e);"),
     GL("float", "burn_softplus", "float x", "return (x < 0.0 ? 0.0 : x) + burn_log1p(exp(-abs(x)));"),
-    GL("float", "burn_round_f16", "float v", "return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;"),
-    GL("uint", "burn_f32_to_f16", "float v", "return packHalf2x16(vec2(v, 0.0));"),
+    // To the nearest, ties to even, in integers: what rounding packHalf2x16 has is the driver's to choose, and
+    // unpackHalf2x16 after it is no rounding to a driver that cancels the two. Below 2^-14 a float16 is a count of
+    // 2^-24, which is the last bit of a float32 in [0.5, 1].
+    GL("uint", "burn_f32_to_f16", "float v",
+        "uint u = floatBitsToUint(v), a = u & 0x7fffffffu;\n"
+        "    uint n = min(((a + 0xfffu + ((a >> 13) & 1u)) >> 13) - 0x1c000u, 0x7c00u);\n"
+        "    n = a < 0x38800000u ? floatBitsToUint(abs(v) + 0.5) - 0x3f000000u : n;\n"
+        "    return ((u >> 16) & 0x8000u) | (a > 0x7f800000u ? 0x7e00u : n);"),
     // of --precision f16: what is too large for it becomes the largest, not infinite
     GL("uint", "burn_f32_to_near_f16", "float v",
-        "return packHalf2x16(vec2(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0), 0.0));"),
+        "return burn_f32_to_f16(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0));"),
     GL("float", "burn_f16_to_f32", "uint h", "return unpackHalf2x16(h).x;"),
+    GL("float", "burn_round_f16", "float v", "return burn_f16_to_f32(burn_f32_to_f16(v));"),
     GL("vec4", "burn_f16x4_to_f32", "uvec2 h", "return vec4(unpackHalf2x16(h.x), unpackHalf2x16(h.y));"),
     GL("vec4", "burn_bf16x4_to_f32", "uvec2 h",
         "return uintBitsToFloat(uvec4(h.x << 16, h.x & 0xffff0000u, h.y << 16, h.y & 0xffff0000u));"),

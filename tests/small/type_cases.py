@@ -87,6 +87,30 @@ def half_rows():
                                   [[half(2 * grid[i][j]) for i in range(15)] for j in range(20)]])])
 
 
+def half_ties():
+    """Single numbers on, just below and just above the middle of two neighbours in f16, stored and rounded in passing:
+    subnormal ones, what becomes zero, the largest, and what becomes infinite."""
+    single = struct.Struct("<f")
+    values = []
+    for bits in (0, 1, 2, 511, 1022, 1023, 1024, 1025, 2047, 2048, 15359, 15360, 20001, 31742, 31743):
+        low, = struct.unpack("<e", struct.pack("<H", bits))
+        step = 2.0**(max(bits >> 10, 1) - 25)
+        middle, = struct.unpack("<I", single.pack(low + step / 2))
+        values += [single.unpack(struct.pack("<I", middle + k))[0] for k in (-1, 0, 1)]
+    values = [sign * v for v in values + [0.0, 1e-12, 65519.0, 65536.0, 1e9] for sign in (1, -1)]
+
+    def half(v):
+        return math.copysign(math.inf, v) if abs(v) >= 65520 else struct.unpack("e", struct.pack("e", v))[0]
+
+    n = len(values)
+    nodes = [node("Cast", ["x"], ["stored"], to=FLOAT16), node("Mul", ["x", "one"], ["y"]),
+             node("Cast", ["y"], ["half"], to=FLOAT16), node("Cast", ["half"], ["wide"], to=FLOAT),
+             node("Mul", ["wide", "scale"], ["passed"])]
+    return Model(nodes, [("x", FLOAT, [n]), ("one", FLOAT, [])], [("stored", FLOAT16, [n]), ("passed", FLOAT, [n])],
+                 [([values, 1.0], [[half(v) for v in values], [half(v) * 2.0**24 for v in values]])],
+                 [tensor("scale", FLOAT, 2.0**24)])
+
+
 def complex_moves():
     """Complex numbers are moved and chosen; no operator computes with them."""
     inputs, nodes, outputs, values, results = [], [], [], [], []
@@ -171,4 +195,5 @@ def quantize_round_trip():
                  [tensor("s", FLOAT, scale), tensor("z", INT8, 3)])
 
 
-ALL = (casts, brain_steps, half_steps, half_rows, complex_moves, fourier, integer_arithmetic, quantize_round_trip)
+ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, fourier, integer_arithmetic,
+       quantize_round_trip)
