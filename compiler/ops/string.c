@@ -269,7 +269,7 @@ static bool gram_at(const int64_t *x, int64_t step, const int64_t *gram, int64_t
 static void count_grams(const int64_t *x, int64_t size, int64_t skips, const int64_t *pool, const int64_t *column,
     const int64_t *lengths, int64_t end, float *to) {
     int64_t length = lengths[0], grams = end - lengths[2];
-    for (int64_t step = 1; step <= (length == 1 ? 1 : skips + 1); step++)
+    for (int64_t step = 1; step <= (length == 1 ? 1 : skips + 1) && (length - 1) * step < size; step++)
         for (int64_t at = 0; at + (length - 1) * step < size; at++)
             for (int64_t k = 0; k < grams; k++)
                 if (gram_at(x + at, step, pool + lengths[1] + k * length, length)) to[column[lengths[2] + k]]++;

@@ -31,7 +31,7 @@ static void KERNEL(const int64_t *X, const int64_t *pool, const int64_t *column,
         for (ptrdiff_t k = 0; k < KINDS; k++) {
             const ptrdiff_t n = (ptrdiff_t)lengths[3 * k], first = (ptrdiff_t)lengths[3 * k + 2];
             const ptrdiff_t count = (k + 1 < KINDS ? (ptrdiff_t)lengths[3 * k + 5] : GRAMS) - first;
-            for (ptrdiff_t step = 1; step <= (n == 1 ? 1 : SKIPS + 1); step++)
+            for (ptrdiff_t step = 1; step - 1 <= (n == 1 ? 0 : SKIPS) && (n - 1) * step < SIZE; step++)
                 for (ptrdiff_t at = 0; at + (n - 1) * step < SIZE; at++) {
                     const int64_t *const x = X + r * SIZE + at;
                     ptrdiff_t low = 0, high = count;
