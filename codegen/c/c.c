@@ -3,6 +3,7 @@
 // template with the holes filled and its epilogue as an inline function. Over each stand the nodes it comes from with
 // their shapes.
 #include "c.h"
+#include "schedule/cpu/templates.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -143,9 +144,9 @@ static Dialect c_dialect(KernelText *k) {
 static void print_params(CFile *g, const KernelText *k, Text *out, int from) {
     for (int i = from; i < k->n_params; i++) {
         const Param *p = &k->params[i];
+        const bool may_meet = template_may_over(k->kernel) && !p->value->data;      // what is stored
         text_printf(out, "%s%s%s *%s%s", i > from ? ", " : "", p->written ? "" : "const ",
-            spell_c_storage(p->value->type.dtype), k->kernel->template && k->kernel->template->over ? "" : "restrict ",
-            p->name);
+            spell_c_storage(p->value->type.dtype), may_meet ? "" : "restrict ", p->name);
     }
     for (int i = 0; i < k->kernel->sizes.n; i++)
         text_printf(out, "%sint64_t %s", i || k->n_params > from ? ", " : "", c_size(g, k->kernel, i));

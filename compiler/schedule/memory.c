@@ -161,7 +161,7 @@ static bool loads_only_at(const Same *s, const Expr *e) {
 
 // Several stores (outputs.c) follow the loads of all, and one of them may go over v.
 bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
-    bool finishes = template_is_window(k) && k->operand[0] != v && !k->result_at;      // each element as it is stored
+    bool finishes = template_may_over(k) && k->operand[0] != v && !k->result_at;       // each element as it is stored
     if ((k->kind != KERNEL_LOOP && !finishes) || !k->stores.n) return false;
     Same same = { v, k->stores.at[0].index, NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     for (int i = 0; i < k->stores.n; i++) {
@@ -173,7 +173,7 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
 }
 
 static void try_in_place(Plan *p, Kernel *k, int at) {
-    if ((k->kind != KERNEL_LOOP && !template_is_window(k)) || k->stores.n != 1 || k->runs > 1 || k->strips) return;
+    if ((k->kind != KERNEL_LOOP && !template_may_over(k)) || k->stores.n != 1 || k->runs > 1 || k->strips) return;
     const Store *s = &k->stores.at[0];
     Buffer *out = plan_value(p, s->value).buffer;
     if (out->place != PLACE_WORK || out->first != at) return;
@@ -206,7 +206,7 @@ static bool alone(const Plan *p, const Value *v, const Buffer *in, int at, int e
 
 // Templates that store their elements in order, alone or in strips, may store over what they read, at a distance.
 static void try_over(const Plan *p, const Kernel *k, int at) {
-    if ((k->strips && k != k->strips->member[0]) || !k->template || !k->template->over || k->runs > 1) return;
+    if ((k->strips && k != k->strips->member[0]) || !template_may_over(k) || k->runs > 1) return;
     const int end = at + (k->strips ? k->strips->n : 1) - 1;
     const Kernel *last = p->kernels.at[end];
     Buffer *out = plan_value(p, last->writes.at[0]).buffer;
@@ -221,7 +221,7 @@ static void try_over(const Plan *p, const Kernel *k, int at) {
                 || !alone(p, v, in, at, end))
                 continue;
             if (k->strips ? strips_distance(p, k->strips, v, &distance) :
-                            k->operand[0] == v && !k->operand_at[0] && window_distance(p->graph, k, &distance))
+                            template_distance(p->graph, k, v, &distance))
                 VEC_PUSH(p->arena, out->over_dying, ((Over){ in, distance }));
         }
 }

@@ -28,6 +28,8 @@
  *
  * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP elements where WINDOW is 1.
  * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
+ * C may lie over A where no element is stored before all that read its place have: tiles go in order (q8_distance in
+ * templates_q8.c).
  */
 #include "vec.h"
 #include "vec_q8.h"
@@ -76,8 +78,8 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *restrict A, const int8_t *restrict B,
-                                              CT *restrict C EPILOGUE_PARAMS, unsigned char *scratch)
+BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
+                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch)
 {
     (void)scratch;
     for (ptrdiff_t b = 0; b < BATCH; b++)

@@ -18,7 +18,7 @@
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
  *
  * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done
- * from further back, and stored once.
+ * from further back, and stored once. C may lie over A as in dot_q8.c.
  */
 #include "vec.h"
 #include "vec_q8.h"
@@ -55,8 +55,8 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
-BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *restrict A, const int8_t *restrict B,
-                                              CT *restrict C EPILOGUE_PARAMS, unsigned char *scratch)
+BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
+                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch)
 {
     enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES, TAPS = KH * KW };
 #if PADDED

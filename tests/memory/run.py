@@ -7,7 +7,7 @@ Models of this checkout are compiled both for speed and for memory, and run here
 exactly its size: results of all plans for memory of a target are the same bits, those of the plan for speed near.
 Budgets are kept, row by row where that helps, or nothing is written and what takes the memory is named. Needs the
 standard library only. Prints TAP."""
-import argparse, os, pathlib, re, struct, subprocess, sys
+import argparse, os, pathlib, random, re, struct, subprocess, sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -45,6 +45,18 @@ MODEL(three)
     Tensor x = input("x", F32, 1, 8, 16, 16);
     for (int i = 0; i < 3; i++) x = relu(conv2d(x, named("%d", i), 8, 3, .padding = 1));
     output("y", x);
+}
+"""
+CHAIN = """#include <burncc/model.h>
+MODEL(chain)
+{
+    Tensor x = relu(conv2d(input("image", F32, 1, 3, 19, 15), "first", 9, 3, .padding = 1));
+    x = relu(conv2d(x, "depthwise", 9, 3, .padding = 1, .groups = 9));
+    x = relu(conv2d(x, "points", 7, 1));
+    x = relu(conv2d(x, "window", 7, 3, .padding = 1));
+    x = relu(conv2d(x, "wide", 14, 1));
+    x = relu(conv2d(x, "dilated", 14, 5, .padding = 4, .dilation = 2, .groups = 14));
+    output("y", linear(flatten(conv2d(x, "narrow", 2, 2, .stride = 3), 1), "last", 2));
 }
 """
 FEW = """#include <burncc/model.h>
@@ -205,6 +217,34 @@ def same_bits(args, model):
     return check
 
 
+def quantized(args, folder, name, *options):
+    """The model on integers, its ranges from noise."""
+    described = [*MODELS["shapes"], "--set", "batch=1", "--set", "classes=2"]
+    if name == "chain":
+        described = [folder / "chain.c"]
+        described[0].write_text(CHAIN)
+    for label in range(2):
+        where = folder / "noise" / str(label)
+        where.mkdir(parents=True, exist_ok=True)
+        noise = random.Random(label).randbytes(3 * 19 * 15)
+        (where / "a.ppm").write_bytes(b"P6 15 19 255\n" + noise)
+    subprocess.run([args.burncc, *map(str, described), "-o", str(folder / "plain.onnx")], check=True,
+                   capture_output=True)
+    subprocess.run([args.burncc, "quantize", folder / "plain.onnx", "--data", f"images:{folder / 'noise'},size=19x15",
+                    "-o", str(folder / "q.onnx"), *options], check=True, capture_output=True, text=True)
+    return [folder / "q.onnx"]
+
+
+def integers(args, name, *options):
+    """Results of integers lie over their inputs, too: the bits of a plan for speed, where none does."""
+    def check(folder):
+        model = quantized(args, folder, name, *options)
+        want, apart = results(args, folder, model, ["--target", "generic"])
+        got, over = results(args, folder, model, ["--target", "cortex-m4"])
+        return got == want and over < apart, f"{over} bytes of {apart}"
+    return check
+
+
 def over_inputs(args):
     """Results lie over the inputs of their kernels: less than an input and its result together."""
     def check(folder):
@@ -279,6 +319,9 @@ def main():
     checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))
     checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
     checks.append(("results over inputs", over_inputs(args)))
+    for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
+        checks.append((f"results of {what} over inputs", integers(args, "chain", *options)))
+        checks.append((f"results of {what} over inputs, every shape", integers(args, "shapes", *options)))
     checks.append(("a budget that is passed", refused(args)))
     checks.append(("constants past a budget", constants(args)))
     return run_checks(checks)

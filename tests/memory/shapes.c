@@ -16,5 +16,5 @@ MODEL(shapes)
     x = relu(conv2d(x, "groups", 6, 3, .padding = 1, .groups = 2));
     x = relu(conv2d(x, "wide", 12, 5, .padding = 4));
     x = conv2d(x, "narrow", 3, 2, .stride = 2);
-    output("y", linear(flatten(x, 1), "last", 7));
+    output("y", linear(flatten(x, 1), "last", config("classes", 7)));
 }

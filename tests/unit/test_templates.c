@@ -47,7 +47,9 @@ static void params(void **unused) {
         for (const char *word = rows[i]->params; *word; word += *word == ' ') {
             char want[60];
             size_t n = strcspn(word, " ");
-            const char *pointer = rows[i]->over ? "float *" : "restrict ";
+            // of bytes: constants, which nothing is stored over
+            const bool apart = !rows[i]->over || (*word == 'B' && strstr(rows[i]->file, "_q8"));
+            const char *pointer = apart ? "restrict " : "*";
             snprintf(want, sizeof want, "%s%.*s%s", pointer, (int)n, word, word[n] ? "," : " EPILOGUE_PARAMS");
             at = strstr(at, pointer);
             assert_non_null(at);

@@ -86,7 +86,7 @@ static bool follows(const Plan *p, const Member *m, Member *next) {
     const Buffer *there = plan_value(p, v).buffer;
     const Contraction *s = &k->gemm;
     const Convolution *c = &k->conv;
-    next->beside = k->template->over && k->operand[0] != v && kernel_in_place(p->arena, k, v);
+    next->beside = template_may_over(k) && k->operand[0] != v && kernel_in_place(p->arena, k, v);
     if (next->beside) {
         next->rows = false;
         return next->total == m->total && next->width == m->width && uses(p, v) == 1;

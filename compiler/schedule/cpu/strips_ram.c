@@ -67,7 +67,7 @@ bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *b
     for (int m = 0; m <= last; m++) {
         const Kernel *k = s->member[m];
         int64_t own;
-        if (!template_is_window(k) || s->parts > 1) return false;
+        if (!template_may_over(k) || s->parts > 1) return false;
         if (loads(k, in)) {
             if (m < last || !kernel_in_place(p->arena, k, in)) return false;
             distance = larger(distance, 0);
@@ -75,7 +75,7 @@ bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *b
         }
         if (k->operand[0] != in) continue;
         reads = true;
-        if (m == last && !window_distance(p->graph, k, &own)) return false;
+        if (m == last && !template_distance(p->graph, k, in, &own)) return false;
         if (m == last) distance = larger(distance, own / (int64_t)sizeof(float));
         for (int i = 1; i < s->part[1]; i++) {
             int64_t stored = s->line.at[i * line + last], next = s->line.at[i * line + m];
@@ -98,7 +98,7 @@ static bool lies_over(const Budget *b, const Kernel *last, const Strips *s, cons
     if (s->n > 1) return strips_distance(b->p, s, v, distance);
     *distance = 0;
     if (kernel_in_place(b->a, last, v)) return true;
-    return template_is_window(last) && last->operand[0] == v && window_distance(b->p->graph, last, distance);
+    return template_distance(b->p->graph, last, v, distance);
 }
 
 // Bytes that the result and an input that dies in the group have in common.

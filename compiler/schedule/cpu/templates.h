@@ -49,8 +49,15 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 bool template_small(const Options *o);
 bool template_is_window(const Kernel *k);
 bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o);
-// How many bytes behind the beginning of its result its input has to begin for the result to lie over it; false: never.
+// May its result lie over what it reads? Pixels are finished in order then, and each element is stored once.
+static inline bool template_may_over(const Kernel *k) { return k->template && k->template->over; }
+// How many bytes behind the beginning of its result its operand v has to begin for the result to lie over it; false:
+// never.
+bool template_distance(const Graph *g, const Kernel *k, const Value *v, int64_t *bytes);
 bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes);
+// Where pixel p's window begins, in elements of the input.
+int64_t window_start(const Convolution *c, int64_t p);
+bool q8_distance(const Kernel *k, int64_t *bytes);      // templates_q8.c: of products of signed bytes
 Convolution window_shape(const Graph *g, const Kernel *k);      // products are convolutions of one row, with a tap
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);

@@ -169,3 +169,55 @@ void plan_q8(Arena *a, Kernel *k, const Options *o) {
     else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k);
     else plan_windows(a, k, packed);
 }
+
+// ---------------------------------------------------------------- results over inputs
+static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+
+// Where the tile of row `at` of a line begins to read, in elements of A.
+static int64_t tile_start(const Kernel *k, int64_t b, int64_t y, int64_t at) {
+    const bool rows = k->template == &template_dot_q8 && !template_hole_value(k, "WINDOW");
+    const int64_t line = b * template_hole_value(k, "H") + y;
+    if (!rows) return window_start(&k->window, line * template_hole_value(k, "W") + at);
+    return b * template_hole_value(k, "AB") + y * template_hole_value(k, "AY") + at * template_hole_value(k, "AX");
+}
+
+// What of a tile's own result, counted from the first element of its last row, is stored before it has read the
+// element `read` of what begins with its first row; below 0: nothing is. Windows are copied before.
+static int64_t stored_inside(const Kernel *k, int64_t n, bool bytes_alike, int64_t *read) {
+    enum { MOST_LANES = 8 };
+    *read = 0;
+    if (k->template == &template_dot_q8) {
+        const int64_t nc = template_hole_value(k, "NC");
+        return template_hole_value(k, "WINDOW") || n <= nc ? -1 : (n - 1) / nc * nc;
+    }
+    if (n <= 4) return -1;
+    // channel by channel, the last of them from further back
+    *read = bytes_alike ? -MOST_LANES : 0;
+    return bytes_alike ? 0 : n - 1;
+}
+
+// Tiles go in order. From the last to the first: `needed` is the lowest byte that is still read.
+bool q8_distance(const Kernel *k, int64_t *bytes) {
+    const int64_t lines = template_hole_value(k, "H"), width = template_hole_value(k, "W"),
+                  rows = template_hole_value(k, "MR"), n = template_hole_value(k, "N"),
+                  cb = template_hole_value(k, "CB"), cm = template_hole_value(k, "CM"),
+                  from = (int64_t)dtype_size(k->anchor->in[0]->type.dtype),
+                  to = (int64_t)dtype_size(k->writes.at[0]->type.dtype);
+    int64_t needed = INT64_MAX, distance = -((int64_t)1 << 40), read;
+    if (k->template == &template_dot_q8 && template_hole_value(k, "G") > 1) return false;
+    const int64_t inside = stored_inside(k, n, from == to, &read);
+    for (int64_t b = template_hole_value(k, "BATCH") - 1; b >= 0; b--)
+        for (int64_t y = lines - 1; y >= 0; y--)
+            for (int64_t x = (width - 1) / rows * rows; x >= 0; x -= rows) {
+                const int64_t at = x + rows <= width ? x : width - rows, start = tile_start(k, b, y, at) * from,
+                              m = y * width + x;
+                needed = start < needed ? start : needed;
+                if (inside >= 0)
+                    distance = larger(distance, (b * cb + (y * width + at + rows - 1) * cm + inside) * to
+                        - start - read * from);
+                if (m) distance = larger(distance, (b * cb + (m - 1) * cm + n) * to - needed);
+                else if (b) distance = larger(distance, ((b - 1) * cb + (lines * width - 1) * cm + n) * to - needed);
+            }
+    *bytes = distance;
+    return true;
+}

@@ -230,8 +230,7 @@ static int64_t first_inside(const Convolution *c, int axis, int64_t from) {
     return from < 0 ? (c->dilation[axis] - 1 - from) / c->dilation[axis] : 0;
 }
 
-// Where pixel p's window begins, in floats of the input.
-static int64_t window_start(const Convolution *c, int64_t p) {
+int64_t window_start(const Convolution *c, int64_t p) {
     int64_t row = p / c->out[2], ih = row % c->out[1] * c->stride[1] - c->pad[1],
             iw = p % c->out[2] * c->stride[2] - c->pad[2];
     return row / c->out[1] * c->x_batch + (ih + first_inside(c, 1, ih) * c->dilation[1]) * c->x_axis[1]
@@ -269,4 +268,9 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
     }
     *bytes = distance * (int64_t)sizeof(float);
     return true;
+}
+
+bool template_distance(const Graph *g, const Kernel *k, const Value *v, int64_t *bytes) {
+    if (!template_may_over(k) || k->operand[0] != v || k->operand_at[0]) return false;
+    return template_is_window(k) ? window_distance(g, k, bytes) : q8_distance(k, bytes);
 }
