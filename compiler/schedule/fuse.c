@@ -54,10 +54,12 @@ static bool is_pull(const Node *n) { return op_table[n->op].lower != lower_none 
 // How often the kernel would compute the value if its producer joined, given its users inside.
 static int64_t reads_of(const Fuser *f, const Value *v) {
     const Users *u = (const Users *)&f->users[v->id];
+    // a product of few rows in a loop reads its weights as they are stored; processors have templates, and panels
+    const bool loops = f->plan->options->machine.backend->spread_points;
     int64_t total = 0;
     for (int i = 0; i < u->n; i++)
         for (int j = 0; u->at[i] && j < u->at[i]->n_in; j++)
-            if (u->at[i]->in[j] == v) total += f->reads[u->at[i]->mark] * node_rereads(u->at[i]);
+            if (u->at[i]->in[j] == v) total += f->reads[u->at[i]->mark] * node_rereads(u->at[i], loops ? j : -1);
     return total;
 }
 

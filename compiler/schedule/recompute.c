@@ -38,7 +38,17 @@ double node_cost(const Node *n) {
     return 20;
 }
 
-int64_t node_rereads(const Node *n) {
+// Each element of a factor is in so many products: of a single row, those of the matrix are in one. -1: nobody knows.
+static int64_t products_of(const Node *n, int operand) {
+    const Type *x = &n->in[0]->type, *y = &n->out[0]->type, *of = &n->in[operand]->type;
+    if (n->op != OP_MatMul || operand > 1 || !type_is_static(x) || !type_is_static(y) || !type_is_static(of)) return -1;
+    const int64_t count = type_count(of);
+    return count ? type_count(y) * x->dim[x->rank - 1] / count : -1;
+}
+
+int64_t node_rereads(const Node *n, int operand) {
+    const int64_t products = operand < 0 ? -1 : products_of(n, operand);
+    if (products > 0) return products;
     switch (op_table[n->op].form) {
     case FORM_WINDOW: {
         int count = 0, sc = 0;

@@ -105,7 +105,7 @@ bool node_is_outer_product(const Node *n);
 // rough scalar operations per element of a map, 1 for views; how often the operation reads each element of
 // its input (windows, plain convolutions)
 double node_cost(const Node *n);
-int64_t node_rereads(const Node *n);
+int64_t node_rereads(const Node *n, int operand);      // of that operand; -1: of whichever
 
 // outputs.c: by value id, the number of the group of outputs that it belongs to; 0: none
 int *outputs_together(const Plan *p);
