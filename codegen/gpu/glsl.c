@@ -17,7 +17,9 @@
 
 #include <string.h>
 
-enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128 };        // threads of a workgroup; 128 is what every device has
+// Threads of a workgroup; 128 is what every device has, and those that have many points have 256 (blocks.c). A card
+// begins about one workgroup in a nanosecond.
+enum { LOCAL_SIZE = 64, TEAM_LOCAL_SIZE = 128, LARGE_LOCAL_SIZE = 256, MANY_POINTS = 1 << 19 };
 
 // ---------------------------------------------------------------- elements in memory
 // The dtype whose plain array an element lies in: GLSL's type of it, and what the view's name says.
@@ -47,9 +49,13 @@ const char *glsl_load_text(Arena *a, DType d, const char *element) {
     return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
 }
 
+const char *glsl_bits_text(Arena *a, DType d, const char *value) {
+    return arena_printf(a, "burn_f32_to_%s%s(%s)", d == DT_F16 ? "near_" : "", dtype_name(d), value);
+}
+
 // A value of type `of` as an element of dtype d.
 static const char *store_text(Arena *a, DType of, DType d, const char *value) {
-    if (d == DT_F16 && of != d) return arena_printf(a, "uint16_t(burn_f32_to_near_f16(%s))", value);
+    if (d == DT_F16 && of != d) return arena_printf(a, "uint16_t(%s)", glsl_bits_text(a, d, value));
     if (d == DT_BOOL) return arena_printf(a, "uint8_t(%s ? 1u : 0u)", value);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "uint16_t(burn_f32_to_%s(%s))", dtype_name(d), value);
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
@@ -263,8 +269,9 @@ static void print_views(Printing *p, Text *out) {
     for (int b = 0; b < 2; b++)
         for (int i = 0; i < WIDE_COUNT; i++)
             if (p->wide[b][i])
-                text_printf(out, "layout(set = 0, binding = %d, std430) readonly buffer View_%c_%s { %s %c_%s[]; };\n",
-                    b, "aw"[b], wide[i].name, wide[i].type, "aw"[b], wide[i].name);
+                text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%c_%s { %s %c_%s[]; };\n", b,
+                    p->wide_written[b][i] ? "" : "readonly ", "aw"[b], wide[i].name, wide[i].type, "aw"[b],
+                    wide[i].name);
 }
 
 static void print_extensions(const Printing *p, Text *out, const char *shader) {
@@ -325,7 +332,7 @@ static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) 
             kernel_op(k));
         return false;
     }
-    int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : LOCAL_SIZE;
+    int64_t each = team > 1 ? TEAM_LOCAL_SIZE / team : points >= MANY_POINTS ? LARGE_LOCAL_SIZE : LOCAL_SIZE;
     s->each = (int)each;
     int64_t groups = (s->points + each - 1) / each, rows = (groups + MAX_GROUPS - 1) / MAX_GROUPS;
     s->groups[0] = (uint32_t)(rows > 1 ? MAX_GROUPS : groups);
@@ -341,7 +348,7 @@ static void print_thread(const Printing *p, Text *out, const Shader *s, int oute
     const char *points = arena_printf(p->arena, p->kernel->sizes.n ? "uint(points)" : "%uu", (unsigned)s->points);
     if (size == 1) {
         text_printf(out, "    uint point = %s * %uu + gl_LocalInvocationIndex;\n    if (point >= %s) return;\n",
-            group, (unsigned)LOCAL_SIZE, points);
+            group, (unsigned)s->each, points);
     } else {
         unsigned each = (unsigned)(TEAM_LOCAL_SIZE / size), stride = p->team.by_point ? each : (unsigned)size;
         text_printf(out,
@@ -456,7 +463,7 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     print_thread(&p, &body, out, 0);
     print_views(&p, &shader);
     print_push(&p, &shader);
-    text_printf(&shader, "layout(local_size_x = %d) in;\n\n%s    own(int(point));\n}\n", LOCAL_SIZE, body.at);
+    text_printf(&shader, "layout(local_size_x = %d) in;\n\n%s    own(int(point));\n}\n", out->each, body.at);
     text_printf(&text, "#version 450\n");
     print_extensions(&p, &text, shader.at);
     text_printf(&text, "%s", shader.at);
@@ -479,12 +486,35 @@ Dialect glsl_dialect(Printing *p) {
         .ctx = p };
 }
 
+// A thread for each so many neighbours.
+static bool lanes_kernel(Printing *p, const Lanes *l, Shader *out) {
+    Arena *a = p->arena;
+    const Kernel *k = p->kernel;
+    Kernel *vectors = arena_copy(a, k, sizeof *k);
+    Text body;
+    text_init(&body, a);
+    vectors->axes.at = arena_copy(a, k->axes.at, sizeof *k->axes.at * (size_t)k->axes.n);
+    vectors->axes.at[l->axis].extent = vectors->axes.at[l->axis].size = k->axes.at[l->axis].extent / l->n;
+    if (!choose_groups(vectors, points_of(vectors, k->n_parallel), 1, out)) return false;
+    text_printf(&body, "void main() {\n");
+    p->kernel = vectors;
+    print_thread(p, &body, out, k->n_parallel);
+    p->kernel = k;
+    glsl_print_lanes(p, l, &body);
+    text_printf(&body, "}\n");
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n",
+        arena_printf(a, "layout(local_size_x = %d) in;\n", out->each), body.at, out);
+    return true;
+}
+
 static bool loop_kernel(Printing *p, Shader *out) {
     Arena *a = p->arena;
     const Kernel *k = p->kernel;
     const int outer = k->loop.spread;
     Text nest, body;
     p->team = k->loop.team;
+    const Lanes lanes = glsl_lanes(p);
+    if (lanes.n > 1) return lanes_kernel(p, &lanes, out);
     if (!choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
     if (out->points == 0) return true;
     out->size = 1;
@@ -502,7 +532,7 @@ static bool loop_kernel(Printing *p, Shader *out) {
     print_thread(p, &body, out, outer);
     text_printf(&body, "%s}\n", nest.at);
     glsl_shader(p, "",
-        arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : LOCAL_SIZE), body.at,
+        arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : out->each), body.at,
         out);
     return true;
 }

@@ -8,13 +8,14 @@
 typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_COUNT } Wide;
 
 typedef struct More { const char *name; uint32_t value; } More;
+enum { MAX_LANES_READ = 6 };                            // values that a thread reads several elements of at once
 typedef struct Printing {
     Arena *arena;
     const Options *options;
     const Layout *layout;
     const Kernel *kernel;
     bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
-    bool wide[2][WIDE_COUNT];                           // by buffer
+    bool wide[2][WIDE_COUNT], wide_written[2][WIDE_COUNT];              // by buffer
     bool written[2], guarded[2][DT_COUNT];
     bool coherent;                                      // what one thread has written others read
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
@@ -23,7 +24,8 @@ typedef struct Printing {
     const char *number;                                 // and the last, which the call has; NULL: none
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
-    const Value *four[MAX_FOURS]; int n_four;           // of which a function has four elements
+    const Value *four[MAX_LANES_READ]; int n_four;      // of which a function, or a thread, has several elements
+    int lanes, lane_at;                                 // lanes.c: elements of a thread; which of `four` is read
 } Printing;
 
 // the push constant that says at which element of its view v begins
@@ -44,6 +46,16 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
 bool glsl_gemm(Printing *p, Shader *out);
 bool glsl_matrix(Printing *p, Shader *out);
 bool glsl_product(Printing *p, Shader *out);            // product.c
+// product.c: the view of several elements of this dtype, its type, and element `lane` of those that were read of v
+Wide glsl_wide_of(DType d, int lanes);
+const char *glsl_wide_type(DType d, int lanes);
+const char *glsl_load_lane(void *ctx, Value *v, const char *index);
+const char *glsl_bits_text(Arena *a, DType d, const char *value);       // a float as the 16 bits that it is stored as
+// lanes.c: how many neighbours along `axis` a thread of this kernel has (1: one element), and which loads bring all of
+// them; the text behind the places of its axes, of which that one counts vectors
+typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;
+Lanes glsl_lanes(Printing *p);
+void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
 bool glsl_attention(Printing *p, Shader *out);          // attention.c

@@ -69,21 +69,27 @@ static void name_own(void *ctx, Text *out, const Store *s, const char *index, co
 }
 
 // ---------------------------------------------------------------- four elements at a time
-static Wide wide_of(DType d) { return d == DT_F32 ? WIDE_F32X4 : dtype_size(d) == 2 ? WIDE_U16X4 : WIDE_U8X4; }
+Wide glsl_wide_of(DType d, int lanes) {
+    return d == DT_F32 ? WIDE_F32X4 : dtype_size(d) == 1 ? WIDE_U8X4 : lanes == 8 ? WIDE_U16X8 : WIDE_U16X4;
+}
 
 static bool storage_is_signed(DType d) { return d == DT_I8 || d == DT_I4 || d == DT_I2; }
 
-static const char *wide_type(DType d) { return d == DT_F32 ? "vec4" : dtype_size(d) == 2 ? "uvec2" : "uint"; }
+const char *glsl_wide_type(DType d, int lanes) {
+    return d == DT_F32 ? "vec4" : dtype_size(d) == 1 ? "uint" : lanes == 8 ? "uvec4" : "uvec2";
+}
+
+static const char *wide_type(DType d) { return glsl_wide_type(d, 4); }
 
 // four elements from this one on, as they lie in memory
 static const char *load_four(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    const Wide wide = wide_of(layout_element(p->layout, v));
+    const Wide wide = glsl_wide_of(layout_element(p->layout, v), 4);
     return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, wide), glsl_origin(p, v), index);
 }
 
 // element `lane` of what load_four() gave
-static const char *load_lane(void *ctx, Value *v, const char *index) {
+const char *glsl_load_lane(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     const DType d = layout_element(p->layout, v);
     int i = 0;
@@ -204,7 +210,7 @@ static void print_four(Printing *p, Text *out, int which, int64_t wide) {
         print_body(p, out, &d, load, expr_index(p->kernel->exprs, 0));
         text_printf(out, "}\n\n");
     }
-    d.load = load_lane;
+    d.load = glsl_load_lane;
     text_printf(out, "float %c_lane(%s, const int lane", name, places);
     for (int i = 0; i < p->n_four; i++)
         text_printf(out, ", const %s w%d", wide_type(layout_element(p->layout, (Value *)(uintptr_t)p->four[i])), i);

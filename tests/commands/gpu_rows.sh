@@ -10,7 +10,7 @@ wants_gpu
 python3 - "$here/.." <<'END'
 import math, sys
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/commands"]
-from onnx_wire import FLOAT, INT64, node, tensor
+from onnx_wire import FLOAT, INT8, INT64, UINT8, node, tensor
 from waves import write
 
 # more elements than stay in registers, few in a row, many rows; what is added first; several axes, and columns
@@ -33,6 +33,29 @@ write("sum_wide", [node("Cast", ["x"], ["d"], to=11), node("ReduceSum", ["d", "a
 write("teams", [node("Split", ["x", "c"], ["p", "q"], axis=1), node("ReduceSum", ["p", "a"], ["s"], keepdims=0),
                 node("ReduceSum", ["q", "a"], ["t"], keepdims=0), node("Add", ["s", "t"], ["y"])], [3, 1200], [3], {},
       [tensor("c", INT64, [500, 700]), tensor("a", INT64, [1])])
+
+# several neighbours to a thread: what walks along with them, what stays, what begins in between
+write("lanes_map", [node("Mul", ["x", "a"], ["m"]), node("Add", ["m", "b"], ["s"]), node("Sigmoid", ["s"], ["y"])],
+      [4, 96, 128], [4, 96, 128], {"a": [96, 1], "b": [128]})
+write("lanes_halves", [node("Softmax", ["x"], ["s"], axis=1), node("Softmax", ["s"], ["t"], axis=1),
+                       node("Softmax", ["t"], ["y"], axis=1)], [2, 64, 512], [2, 64, 512], {})
+write("lanes_between", [node("Slice", ["x", "from", "to", "along"], ["s"]), node("Relu", ["s"], ["r"]),
+                        node("Exp", ["s"], ["e"]), node("Concat", ["r", "e"], ["y"], axis=1)], [9, 4105], [9, 8200], {},
+      [tensor("from", INT64, [1]), tensor("to", INT64, [4101]), tensor("along", INT64, [1])])
+write("lanes_odd", [node("Tanh", ["x"], ["y"])], [33, 1111], [33, 1111], {})
+
+# weights of bytes and few rows: read as they are stored
+def bytes_of(k, n, lo, step):
+    return [[lo + (i * 37 + j * step) % 255 for j in range(n)] for i in range(k)]
+
+for rows in 1, 3:
+    write(f"bytes_columns{rows}", [node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=1),
+                                   node("MatMul", ["x", "d"], ["m"]), node("Add", ["m", "b"], ["y"])],
+          [rows, 320], [rows, 96], {"s": [96], "b": [96]},
+          [tensor("w", UINT8, bytes_of(320, 96, 0, 11)), tensor("z", UINT8, [100 + j for j in range(96)])])
+    write(f"bytes_rows{rows}", [node("DequantizeLinear", ["w", "s"], ["d"], axis=0),
+                                node("Transpose", ["d"], ["t"], perm=[1, 0]), node("MatMul", ["x", "t"], ["y"])],
+          [rows, 320], [rows, 97], {"s": [97]}, [tensor("w", INT8, bytes_of(97, 320, -128, 5))])
 
 # heads that share keys by groups; queries, keys and values are parts of x, of first's result where there is one; more:
 # nodes from the scaled product "s" to the score "m"
@@ -69,7 +92,7 @@ compare() {
     python3 "$here/waves.py" $1 $3
     result $? "$1 in $2 agrees with the portable target"
 }
-for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_*; do
+for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_* lanes_* bytes_*; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     compare $model f32 1e-5
 done
@@ -77,6 +100,9 @@ compare norm_sum f16 2e-3
 compare norm_rms bf16 2e-2
 compare attention_halves f16 2e-3
 compare attention_halves bf16 2e-2
+compare lanes_halves f16 2e-3
+compare lanes_halves bf16 2e-2
+compare bytes_columns3 f16 2e-3
 
 for model in odd long shared wide bias halves; do
     status 0 "attention_$model" "$burncc" attention_$model/model.onnx --target vulkan --dump plan
@@ -100,6 +126,19 @@ result $? "the text reads an element of a softmax once"
 status 0 "shaders of norms" "$burncc" norm_rms/model.onnx --target vulkan --dump glsl
 grep -c ' = a_f32\[at' out | grep -qx 2
 result $? "the text reads an element of a norm once"
+lanes() { # MODEL LANES KERNELS OPTIONS: so many of its kernels have so many lanes
+    status 0 "shaders of $1" "$burncc" $1/model.onnx --target vulkan --dump glsl "${@:4}"
+    grep -c "lane < $2;" out | grep -qx $3
+    result $? "$3 have $2 lanes"
+}
+lanes lanes_map 4 1
+lanes lanes_halves 8 4 --precision f16
+lanes lanes_odd 4 0
+for model in bytes_*; do
+    status 0 "shaders of $model" "$burncc" $model/model.onnx --target vulkan --dump glsl
+    grep -c '^// k' out | grep -qx 1 && grep -q 'w_u8x4\[' out
+    result $? "one kernel reads four bytes at once"
+done
 status 0 "shaders of wide sums" "$burncc" sum_wide/model.onnx --target vulkan --dump glsl
 silent subgroup
 
