@@ -25,7 +25,7 @@ Graph *b_loop_body(Graph *g, const char *name, int carried, Value *const *from, 
     in[0] = graph_input(body, "i", t);
     t.dtype = DT_BOOL;
     in[1] = graph_input(body, "go", t);
-    for (int i = 0; i < carried; i++) in[2 + i] = graph_input(body, "carried", from[i]->type);
+    for (int i = 0; i < carried; i++) in[2 + i] = from[i] ? graph_input(body, "carried", from[i]->type) : NULL;
     return body;
 }
 
@@ -33,7 +33,7 @@ Node *b_loop(Graph *g, Graph *body, Value *trips, int carried, Value *const *fro
     Value *in[8] = { trips, NULL };
     for (int i = 0; i < carried; i++) in[2 + i] = from[i];
     for (int i = 0; i <= carried; i++) {
-        if (!out[i]) return NULL;
+        if (!out[i] || (i < carried && !from[i])) return NULL;
         graph_output(body, out[i]->def ? out[i] : b_unary(body, OP_Identity, out[i]), "");
     }
     Node *loop = graph_node(g, OP_Loop, 2 + carried, in, carried);

@@ -275,10 +275,12 @@ static bool tensor_of(Parser *p, const Graph *g, const Type *t, Tensor **out) {
     if (!type_is_static(t)) return fail(p, "a constant has no symbolic dimensions");
     if (type_bytes_upper(g, t) > p->budget) return fail(p, "constants far larger than the text");
     p->budget -= type_bytes(t);
-    Tensor *v = *out = tensor_new(p->a, *t);
     int64_t n = type_count(t);
-    if (take(p, "hash")) return block(p, v);
-    if (take(p, "fill")) {
+    bool is_block = take(p, "hash"), is_fill = !is_block && take(p, "fill");
+    if (!is_block && !is_fill && memchr(p->at, 0, (size_t)n)) return fail(p, "expected %lld elements", (long long)n);
+    Tensor *v = *out = tensor_new(p->a, *t);
+    if (is_block) return block(p, v);
+    if (is_fill) {
         size_t size = dtype_size(t->dtype);
         if (n == 0 || !element(p, v, 0)) return false;
         for (int64_t i = 1; i < n; i++) memcpy((char *)v->data + (size_t)i * size, v->data, size);

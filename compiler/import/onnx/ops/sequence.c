@@ -214,8 +214,8 @@ Value *onnx_split_to_sequence(OnnxNode *n) {
         return onnx_fail(n, "cannot be split into parts of %lld", (long long)sizes[0]);
     Value **items = NEW_ARRAY(n->g->arena, Value *, parts + 1);
     for (int64_t i = 0; i < parts; i++) {
-        int64_t part = equal ? (at + sizes[0] > size ? size - at : sizes[0]) : sizes[i];
-        if (part < 0 || at + part > size) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
+        int64_t part = equal && sizes[0] > size - at ? size - at : sizes[equal ? 0 : i];
+        if (part < 0 || part > size - at) return onnx_fail(n, "the sizes do not add up to %lld", (long long)size);
         items[i] = b_part(n->g, x, axis, at, part);
         if (!split && !keep) items[i] = b_remove(n->g, items[i], axis);
         at += part;
