@@ -137,8 +137,10 @@ typedef struct Strips {
     int parts, workers;
     int *part;                                          // parts + 1: the first line of each
     VEC(int64_t) line;
-    int64_t *floats;                                    // by member but the last: of a part's buffer
-    int64_t *width;                                     // floats of a pixel
+    int64_t *elements;                                  // by member but the last: of a part's buffer
+    int64_t *width;                                     // elements of a pixel
+    // by member, of loops: of the axis that goes by rows, steps that so many pixels make
+    int64_t *steps, *pixels;
     bool *beside;                                       // its input is another: the epilogue reads what comes before
     int64_t moved;                                      // bytes to the fronts of buffers, in a run
 } Strips;

@@ -47,7 +47,8 @@ static void add_param(CFile *g, KernelText *k, Value *v, bool written) {
     const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
     if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
     if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
-    else if (reserved(base) || (k->kernel->parts > 1 && is_share(base))) base = arena_printf(g->arena, "%s_", base);
+    else if (reserved(base) || (is_share(base) && (k->kernel->parts > 1 || k->kernel->strips)))
+        base = arena_printf(g->arena, "%s_", base);
     const char *name = base;
     for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);
     if (k->n_params == MAX_PARAMS) bug("kernel %s has too many operands", k->kernel->name);
@@ -220,12 +221,16 @@ static void loop_kernel(CFile *g, KernelText *t) {
         print_share(g, &body, k);
         d.first = "first";
         d.last = "last";
+    } else if (k->strips) {
+        d.first = "first";
+        d.last = "last";
     }
     loops_print(g->arena, &body, k, &d, 0, 1);
     bool fused = g->options->machine.vectors && spell_c_has_functions(body.at) && !kernel_adds_products(g->arena, k);
     text_printf(&g->c, "%sstatic void %s(", fused ? "BURN_FUSED " : "", t->name);
     print_params(g, t, &g->c, 0);
-    text_printf(&g->c, "%s)\n{\n%s}\n", k->parts > 1 ? ", ptrdiff_t part" : "", body.at);
+    text_printf(&g->c, "%s)\n{\n%s}\n",
+        k->strips ? ", ptrdiff_t first, ptrdiff_t last" : k->parts > 1 ? ", ptrdiff_t part" : "", body.at);
 }
 
 static bool uses_size(const Expr *e, int symbol, bool *seen) {

@@ -117,12 +117,21 @@ static int between_strips(const Kernel *k, const Value *v) {
     return -1;
 }
 
-// From where to where it goes in a step, and the pixels that its input and its result begin with.
+// From where to where it goes in a step, and the pixels that its input and its result begin with; a loop steps along an
+// axis, and its operands are counted from pixels that are not there.
 static void strip_arguments(const RunText *r, const Kernel *k, Arguments *to) {
     const Strips *s = k->strips;
     Arena *a = r->g->arena;
     int i = 0;
     while (s->member[i] != k) i++;
+    if (k->kind == KERNEL_LOOP) {
+        const char *by = s->steps[i] > 1 ? arena_printf(a, " * %lld", (long long)s->steps[i]) :
+            s->pixels[i] > 1             ? arena_printf(a, " / %lld", (long long)s->pixels[i]) :
+                                           "";
+        add_word(r, to, arena_printf(a, "was[%d]%s", i, by));
+        add_word(r, to, arena_printf(a, "now[%d]%s", i, by));
+        return;
+    }
     add_word(r, to, arena_printf(a, "was[%d]", i));
     add_word(r, to, arena_printf(a, "now[%d]", i));
     add_word(r, to, i && !s->beside[i] ? arena_printf(a, "now[%d]", s->n + i - 1) : "0");
@@ -144,7 +153,7 @@ static void scratch_argument(const RunText *r, const Kernel *k, Arguments *to) {
 Argument c_strip_rows(const RunText *r, const Strips *s, int i) {
     return (Argument){ .kind = ARG_ADDRESS,
         .at = value_address(r, s->member[i]->writes.at[0]),
-        .worker_step = s->workers > 1 ? s->floats[i] : 0 };
+        .worker_step = s->workers > 1 ? s->elements[i] : 0 };
 }
 
 static Argument operand_argument(const RunText *r, const Kernel *k, const KernelText *t, int j) {
@@ -154,7 +163,7 @@ static Argument operand_argument(const RunText *r, const Kernel *k, const Kernel
     const int between = between_strips(k, v);
     Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
     a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
-    if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->floats[between];
+    if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->elements[between];
     if (between >= 0 && j >= t->first_shared)           // elements counted from the first pixel, which is not there
         a.minus = arena_printf(r->g->arena, "now[%d] * %lld", k->strips->n + between,
             (long long)k->strips->width[between]);

@@ -61,7 +61,7 @@ static void print_parts(RunText *r, const Kernel *k, int depth) {
 //   static const int net_k3_expand_strips[][5] = { {0, 0, 0, 0, 0}, {616, 224, 224, 0, 0}, ... };
 //   for (int strip = 1; strip < 15; strip++) {
 //       const int *const was = net_k3_expand_strips[strip - 1], *const now = net_k3_expand_strips[strip];
-//       burn_keep((float *)(void *)(work + 4096), 144, was[3], now[3], was[0]);
+//       burn_keep((float *)(void *)(work + 4096), 576, was[3], now[3], was[0]);
 //       net_k3_expand(..., was[0], now[0], 0, now[3]);
 //       ...
 //   }
@@ -91,8 +91,9 @@ static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, 
         Arguments rows = { 0 };
         VEC_PUSH(r->g->arena, rows, c_strip_rows(r, s, i));
         if (task) c_arguments_frame(r, &rows, depth);
+        const int64_t pixel = s->width[i] * (int64_t)dtype_size(s->member[i]->writes.at[0]->type.dtype);
         text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent,
-            c_arguments_text(r, &rows, task), (long long)s->width[i], s->n + i, s->n + i, i);
+            c_arguments_text(r, &rows, task), (long long)pixel, s->n + i, s->n + i, i);
     }
     for (int i = 0; i < s->n; i++) {
         const Arguments arguments = c_arguments(r, s->member[i]);

@@ -23,6 +23,8 @@
  *   FILL              what padding counts as
  *   BB CB CM          strides of B in bytes (of a matrix, or 0), of C in elements
  *   MR NC             tile: MR <= 2 rows, at most W; NC <= 4 columns, at most N
+ *   STRIP             1: rows strip..strip_end-1 of all, whole tiles or lines; A, of pixels of XW elements, and
+ *                     C begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *
@@ -74,18 +76,35 @@
 #define CM 64
 #define MR 2
 #define NC 2
+#define STRIP 0
+#define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
-                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch)
+                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch
+#if STRIP
+                                              , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
+#endif
+                                              )
 {
     (void)scratch;
+#if STRIP
+    const ptrdiff_t first_line = strip / W, end_line = (strip_end + W - 1) / W;
+    A -= x_at * XW;
+    C -= y_at * CM;
+#else
+    const ptrdiff_t first_line = 0, end_line = H;
+#endif
     for (ptrdiff_t b = 0; b < BATCH; b++)
         for (ptrdiff_t g = 0; g < G; g++)
-            for (ptrdiff_t y = 0; y < H; y++)
+            for (ptrdiff_t y = first_line; y < end_line; y++)
+#if STRIP
+                for (ptrdiff_t x = y == first_line ? strip - y * W : 0; x < W && y * W + x < strip_end; x += MR) {
+#else
                 for (ptrdiff_t x = 0; x < W; x += MR) {
+#endif
                     const AT *const from = A + b * AB + g * AG;
                     const int8_t *const columns = B + b * BB + g * N * KB;
                     const ptrdiff_t at = x + MR <= W ? x : W - MR;

@@ -14,6 +14,8 @@
  *   FILL              what padding counts as;  PADDED 1: a window reaches into padding
  *   CB CM             strides of C in elements: of an image, of a pixel
  *   MR                pixels at a time: 1 or 2, at most W
+ *   STRIP             1: rows strip..strip_end-1 of all, whole lines; A, of pixels of XW elements, and C begin at
+ *                     pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
  *
@@ -51,12 +53,18 @@
 #define CB 0
 #define CM 64
 #define MR 2
+#define STRIP 0
+#define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
-                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch)
+                                              CT *C EPILOGUE_PARAMS, unsigned char *scratch
+#if STRIP
+                                              , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
+#endif
+                                              )
 {
     enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES, TAPS = KH * KW };
 #if PADDED
@@ -65,8 +73,15 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
 #else
     (void)scratch;
 #endif
+#if STRIP
+    const ptrdiff_t first_line = strip / W, end_line = strip_end / W;
+    A -= x_at * XW;
+    C -= y_at * CM;
+#else
+    const ptrdiff_t first_line = 0, end_line = H;
+#endif
     for (ptrdiff_t b = 0; b < BATCH; b++)
-        for (ptrdiff_t y = 0; y < H; y++)
+        for (ptrdiff_t y = first_line; y < end_line; y++)
             for (ptrdiff_t x = 0; x < W; x += MR) {
                 const ptrdiff_t at = x + MR <= W ? x : W - MR;
                 const AT *tap[MR * TAPS];

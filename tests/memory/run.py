@@ -219,19 +219,22 @@ def same_bits(args, model):
 
 def quantized(args, folder, name, *options):
     """The model on integers, its ranges from noise."""
-    described = [*MODELS["shapes"], "--set", "batch=1", "--set", "classes=2"]
+    described, size = [*MODELS["shapes"], "--set", "batch=1", "--set", "classes=2"], (19, 15)
+    if name == "mobilenet":
+        described, size = [*MOBILENET[:-1], "classes=2"], (64, 64)
     if name == "chain":
         described = [folder / "chain.c"]
         described[0].write_text(CHAIN)
     for label in range(2):
         where = folder / "noise" / str(label)
         where.mkdir(parents=True, exist_ok=True)
-        noise = random.Random(label).randbytes(3 * 19 * 15)
-        (where / "a.ppm").write_bytes(b"P6 15 19 255\n" + noise)
+        noise = random.Random(label).randbytes(3 * size[0] * size[1])
+        (where / "a.ppm").write_bytes(b"P6 %d %d 255\n" % (size[1], size[0]) + noise)
     subprocess.run([args.burncc, *map(str, described), "-o", str(folder / "plain.onnx")], check=True,
                    capture_output=True)
-    subprocess.run([args.burncc, "quantize", folder / "plain.onnx", "--data", f"images:{folder / 'noise'},size=19x15",
-                    "-o", str(folder / "q.onnx"), *options], check=True, capture_output=True, text=True)
+    data = f"images:{folder / 'noise'},size={size[0]}x{size[1]}"
+    subprocess.run([args.burncc, "quantize", folder / "plain.onnx", "--data", data, "-o", str(folder / "q.onnx"),
+                    *options], check=True, capture_output=True, text=True)
     return [folder / "q.onnx"]
 
 
@@ -256,18 +259,19 @@ def over_inputs(args):
 
 def budgets(args, model, shares):
     """At shares in percent of the plan: the same bits in what was asked for, or what is said to be the least
-    will do."""
+    will do. model: how it is given to burncc, or the arguments of quantized()."""
     def check(folder):
         options = ["--target", "cortex-m4", "--ram"]
-        want, plan = results(args, folder, model, [*options, "64M"])
+        given = quantized(args, folder, *model) if isinstance(model, tuple) else model
+        want, plan = results(args, folder, given, [*options, "64M"])
         said = []
         for percent in shares:
             ram = plan * percent // 100
-            made = compiled(args, folder, model, [*options, str(ram)])
+            made = compiled(args, folder, given, [*options, str(ram)])
             least = re.search(r"needs a workspace of (\d+) bytes", made.stderr)
             if made.returncode and not (made.returncode == 3 and least):
                 return False, made.stderr
-            out, bytes_ = results(args, folder, model, [*options, least[1] if least else str(ram)])
+            out, bytes_ = results(args, folder, given, [*options, least[1] if least else str(ram)])
             said.append(f"{percent} %: {bytes_}{' at least' if least else ''}")
             if out != want or bytes_ > (int(least[1]) if least else ram):
                 return False, f"{percent} %: {'other results' if out != want else f'{bytes_} bytes'}"
@@ -277,8 +281,8 @@ def budgets(args, model, shares):
 
 def refused(args):
     def check(folder):
-        made = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", "--ram", "10K"])
-        says = re.search(r"--ram: m needs a workspace of (\d+) bytes, not 10240\n.* of k0_conv1", made.stderr, re.S)
+        made = compiled(args, folder, MODELS["digits"], ["--target", "cortex-m4", "--ram", "4K"])
+        says = re.search(r"--ram: m needs a workspace of (\d+) bytes, not 4096\n.* of k0_conv1", made.stderr, re.S)
         if made.returncode != 3 or not says or (folder / "m.c").exists():
             return False, made.stderr
         least = says[1]
@@ -318,6 +322,10 @@ def main():
     checks.append(("ends in the workspace of other targets", no_places(args)))
     checks.append(("shapes within budgets", budgets(args, MODELS["shapes"], (75, 25))))
     checks.append(("residual blocks within a budget", budgets(args, MOBILENET, (50,))))
+    checks.append(("pooling within budgets", budgets(args, MODELS["digits"], (75, 50, 25))))
+    for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
+        for name in "chain", "mobilenet":
+            checks.append((f"{what} within budgets, {name}", budgets(args, (name, *options), (75, 50, 25))))
     checks.append(("results over inputs", over_inputs(args)))
     for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
         checks.append((f"results of {what} over inputs", integers(args, "chain", *options)))

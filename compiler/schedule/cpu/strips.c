@@ -6,7 +6,8 @@
 //       until the second has the
 //   rows below its strip too, the second does the strip, the third as many pixels as make whole tiles
 //
-// Depthwise convolutions on planes go plane by plane in the same way.
+// Depthwise convolutions on planes go plane by plane in the same way. Where memory is the price (strips_ram.c), loops
+// are members, too: pooling, and maps of what comes in.
 //
 // In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of
 // their templates, scratch memory for each part, and small buffers between them. Results have the same bits: no sum
@@ -35,21 +36,24 @@ static bool product_by_rows(Member *m) {
         return false;
     *m = (Member){ .k = m->k, .total = s->m, .grain = 1, .width = s->n };
     if (template_is_window(k)) return true;
+    if (k->template == &template_dot_q8) {              // an odd row at the end is computed with the one before
+        m->grain = template_hole_value(k, "MR");
+        m->before = m->grain - 1;
+        return true;
+    }
     m->grain = template_whole_rows(template_hole_value(k, "MR"));
     return template_hole_value(k, "B_PACKED");
 }
 
-static bool conv_by_rows(Member *m) {
+static bool conv_by_rows(Member *m, const Convolution *c) {
     const Kernel *k = m->k;
-    const Convolution *c = &k->conv;
     if (!dim_is_const(c->batch) || c->in[0] != 1 || c->out[0] != 1 || c->kernel[0] != 1 || c->y_pixel != c->oc)
         return false;
     if (k->template == &template_conv
         && (template_hole_value(k, "MR") > c->out[2] || template_hole_value(k, "MF") > c->out[2]))
         return false;
-    *m = (Member){
-        .k = m->k, .total = c->batch * c->out[1] * c->out[2], .grain = c->out[2], .width = c->oc, .rows = true
-    };
+    *m = (Member){ .k = m->k, .total = c->batch * c->out[1] * c->out[2], .grain = c->out[2], .width = c->oc,
+        .window = c };
     return true;
 }
 
@@ -62,13 +66,36 @@ static bool conv_by_planes(Member *m) {
     return true;
 }
 
-static bool goes_by_rows(Member *m) {
-    const Kernel *k = m->k;
-    bool planes = k->kind == KERNEL_PLANES;
-    if (!k->template || !k->template->strips || k->result_at || k->writes.n != 1 || kernel_packs(k)) return false;
-    if (!(k->kind == KERNEL_GEMM ? product_by_rows(m) : planes ? conv_by_planes(m) : conv_by_rows(m))) return false;
+// Its pixels are as wide as the last axis of its result: what comes behind it may be a convolution.
+static bool loop_by_rows(Member *m) {
+    Kernel *k = m->k;
+    int64_t step;
+    int axis;
+    if (!loop_rows(k, &axis, &step)) return false;
     const Type *t = &k->writes.at[0]->type;
-    return t->dtype == DT_F32 && type_is_static(t) && type_count(t) == m->total * m->width && m->total < INT32_MAX;
+    const int64_t width = t->rank ? t->dim[t->rank - 1] : 1, pixels = step / width;
+    *m = (Member){ .k = k, .total = type_count(t) / width, .grain = pixels ? pixels : 1, .width = width,
+        .steps = pixels ? 1 : width / step };
+    return pixels ? step % width == 0 : width % step == 0;
+}
+
+static bool template_by_rows(Member *m) {
+    const Kernel *k = m->k;
+    if (!k->template || !k->template->strips || k->result_at || kernel_packs(k)) return false;
+    if (k->kind == KERNEL_PLANES) return conv_by_planes(m);
+    if (k->kind != KERNEL_GEMM) return conv_by_rows(m, &k->conv);
+    if (k->template == &template_gemm || template_is_window(k) || k->anchor->op != OP_Conv) return product_by_rows(m);
+    return k->window.batch == 1 && conv_by_rows(m, &k->window);
+}
+
+static bool goes_by_rows(const Plan *p, Member *m) {
+    const Kernel *k = m->k;
+    const bool small = template_small(p->options);      // the others strips for caches know no loops
+    if (k->writes.n != 1 || !(k->kind == KERNEL_LOOP ? small && loop_by_rows(m) : template_by_rows(m))) return false;
+    const Type *t = &k->writes.at[0]->type;
+    m->bytes = (int64_t)dtype_size(t->dtype);
+    return (small || t->dtype == DT_F32) && type_is_static(t) && type_count(t) == m->total * m->width
+        && m->total < INT32_MAX;
 }
 
 static int uses(const Plan *p, const Value *v) {
@@ -85,10 +112,14 @@ static bool follows(const Plan *p, const Member *m, Member *next) {
     const Value *v = m->k->writes.at[0];
     const Buffer *there = plan_value(p, v).buffer;
     const Contraction *s = &k->gemm;
-    const Convolution *c = &k->conv;
+    const Convolution *c = next->planes ? &k->conv : next->window;
+    if (k->kind == KERNEL_LOOP)
+        return next->planes == m->planes && uses(p, v) == 1 && !(there && there->place == PLACE_ALIAS)
+            && loop_reach(k, v, &next->reach) && next->reach.count == m->total * m->width;
     next->beside = template_may_over(k) && k->operand[0] != v && kernel_in_place(p->arena, k, v);
     if (next->beside) {
-        next->rows = false;
+        next->window = NULL;
+        next->before = 0;
         return next->total == m->total && next->width == m->width && uses(p, v) == 1;
     }
     if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
@@ -102,25 +133,27 @@ static bool follows(const Plan *p, const Member *m, Member *next) {
             && (c->in[0] == 1 || c->x_axis[0] == c->in[1] * c->in[2]) && c->in[0] * c->in[1] * c->in[2] == m->width
             && next->total == m->total
             && (c->batch == 1 || c->x_batch == c->ic * m->width);
-    if (!next->rows) return s->a_row == (Dim)m->width && s->a_col == 1 && s->k == s->a_row && next->total == m->total;
+    if (!c) return s->a_row == (Dim)m->width && s->a_col == 1 && s->k == s->a_row && next->total == m->total;
     return c->x_channel == 1 && c->x_axis[2] == m->width && c->x_axis[1] == c->in[2] * m->width && c->ic == m->width
         && (c->batch == 1 || c->x_batch == c->in[1] * c->x_axis[1]) && c->batch * c->in[1] * c->in[2] == m->total;
 }
 
 // ---------------------------------------------------------------- what reads what
-// Pixels of the input that those before `to` need: all up to there.
-static int64_t needs_to(const Member *m, int64_t to) {
-    const Convolution *c = &m->k->conv;
-    if (!m->rows || to <= 0) return larger(to, 0);
+// Pixels of the input, of so many elements, that those before `to` need: all up to there.
+static int64_t needs_to(const Member *m, int64_t to, int64_t width) {
+    const Convolution *c = m->window;
+    if (m->steps && to > 0) return ceil_div(reach_high(&m->reach, ceil_div(to, m->grain) * m->steps - 1), width);
+    if (!c || to <= 0) return larger(to, 0);
     int64_t row = to / c->out[2] - 1,
             last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
     return (row / c->out[1] * c->in[1] + larger(0, least(last + 1, c->in[1]))) * c->in[2];
 }
 
 // The first that those from `from` on need.
-static int64_t needs_from(const Member *m, int64_t from) {
-    const Convolution *c = &m->k->conv;
-    if (!m->rows) return from;
+static int64_t needs_from(const Member *m, int64_t from, int64_t width) {
+    const Convolution *c = m->window;
+    if (m->steps) return reach_low(&m->reach, from / m->grain * m->steps) / width;
+    if (!c) return larger(0, from - m->before);
     int64_t row = from / c->out[2], first = row % c->out[1] * c->stride[1] - c->pad[1];
     return (row / c->out[1] * c->in[1] + larger(0, least(first, c->in[1]))) * c->in[2];
 }
@@ -142,16 +175,16 @@ static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
     int64_t to[MOST_MEMBERS], last = t->n - 1;
     to[last] = goal;
     for (int64_t i = last; i > 0; i--)
-        to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i])));
+        to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i], t->m[i - 1].width)));
     for (int i = 1; i < t->n; i++)
         while (to[i] < end[i]) {
             int64_t more = least(to[i] + t->m[i].grain, end[i]);
-            if (needs_to(&t->m[i], more) > to[i - 1]) break;
+            if (needs_to(&t->m[i], more, t->m[i - 1].width) > to[i - 1]) break;
             to[i] = more;
         }
     for (int i = 0; i < last; i++) {
-        int64_t base = least(needs_from(&t->m[i + 1], now->at[i + 1]), now->at[i]);
-        if (base > now->base[i]) t->moved += (now->at[i] - base) * t->m[i].width * 4;
+        int64_t base = least(needs_from(&t->m[i + 1], now->at[i + 1], t->m[i].width), now->at[i]);
+        if (base > now->base[i]) t->moved += (now->at[i] - base) * t->m[i].width * t->m[i].bytes;
         now->base[i] = larger(base, now->base[i]);
         t->most[i] = larger(t->most[i], to[i] - now->base[i]);
     }
@@ -172,8 +205,9 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
         end[t->n - 1] = least(units * (part + 1) / t->parts * last->grain, last->total);
         for (int i = t->n - 1; i > 0; i--) {
             const Member *m = &t->m[i - 1];
-            end[i - 1] = whole(m, needs_to(&t->m[i], end[i]));
-            now.base[i - 1] = now.at[i - 1] = least(needs_from(&t->m[i], now.at[i]), end[i - 1]) / m->grain * m->grain;
+            end[i - 1] = whole(m, needs_to(&t->m[i], end[i], m->width));
+            now.base[i - 1] = now.at[i - 1] =
+                least(needs_from(&t->m[i], now.at[i], m->width), end[i - 1]) / m->grain * m->grain;
         }
         for (int i = 0; i < t->n; i++)
             t->again += t->m[i].k->flops * (double)(end[i] - now.at[i]) / (double)t->m[i].total;
@@ -190,7 +224,11 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
     for (int i = 0; i < t->n; i++) t->again -= t->m[i].k->flops;
 }
 
-int64_t strips_buffer(const Trial *t, int i) { return round_up(t->most[i] * t->m[i].width * 4, SCRATCH_ALIGN); }
+static int64_t whole_bytes(const Member *m) { return m->total * m->width * m->bytes; }
+
+int64_t strips_buffer(const Trial *t, int i) {
+    return round_up(t->most[i] * t->m[i].width * t->m[i].bytes, SCRATCH_ALIGN);
+}
 
 // ---------------------------------------------------------------- what it gains
 // Where memory is short: what a byte between two kernels is worth.
@@ -202,7 +240,7 @@ static double byte_price(const Trial *t, double bytes) {
 static double saved_ns(const Trial *t) {
     double ns = 0;
     for (int i = 0; i + 1 < t->n; i++) {
-        double bytes = (double)(t->m[i].total * t->m[i].width * 4) / t->parts;
+        double bytes = (double)whole_bytes(&t->m[i]) / t->parts;
         if (t->steps > t->parts && bytes > (double)t->p->options->machine.l2 / 4)
             ns += 2 * bytes * (1 / far_rate - 1 / near_rate);
         ns += bytes * byte_price(t, bytes);
@@ -225,7 +263,7 @@ static double paid_ns(const Trial *t) {
     if (bytes > l2 / 2) return 1e30;
     double price = 0;
     for (int i = 0; i + 1 < t->n; i++)
-        price += (double)strips_buffer(t, i) * byte_price(t, (double)(t->m[i].total * t->m[i].width * 4));
+        price += (double)strips_buffer(t, i) * byte_price(t, (double)whole_bytes(&t->m[i]));
     double cut = 0;
     for (int i = 0; t->parts > 1 && i < t->n; i++) {
         const Kernel *k = t->m[i].k;
@@ -240,7 +278,8 @@ static double paid_ns(const Trial *t) {
 // As many pixels as a row of the image has, where only the member before knows it.
 int64_t strips_unit(const Trial *t) {
     const Member *last = &t->m[t->n - 1];
-    return !last->rows && t->m[t->n - 2].rows ? t->m[t->n - 2].grain : last->grain;
+    const Member *before = &t->m[t->n - 2];
+    return !last->window && (before->window || before->steps) && !last->steps ? before->grain : last->grain;
 }
 
 // The best size of a step for these members; its gain in nanoseconds of one part, below zero where there is none.
@@ -266,20 +305,24 @@ Strips *strips_make(const Plan *p, Trial *t, int64_t pixels) {
     Arena *a = p->arena;
     Strips *s = NEW(a, Strips);
     *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .workers = t->parts,
-        .part = NEW_ARRAY(a, int, t->parts + 1), .floats = NEW_ARRAY(a, int64_t, t->n),
-        .width = NEW_ARRAY(a, int64_t, t->n), .beside = NEW_ARRAY(a, bool, t->n), .moved = 0 };
+        .part = NEW_ARRAY(a, int, t->parts + 1), .elements = NEW_ARRAY(a, int64_t, t->n),
+        .width = NEW_ARRAY(a, int64_t, t->n), .steps = NEW_ARRAY(a, int64_t, t->n),
+        .pixels = NEW_ARRAY(a, int64_t, t->n), .beside = NEW_ARRAY(a, bool, t->n), .moved = 0 };
     strips_walk(a, t, pixels, s);
     s->moved = t->moved;
     for (int i = 0; i < t->n; i++) {
         Kernel *k = s->member[i] = t->m[i].k;
         k->strips = s;
-        template_hole(a, k, "STRIP", 1);
+        if (k->template) template_hole(a, k, "STRIP", 1);
+        else loop_rows(k, &k->loop.part_axis, &s->steps[i]);
+        s->steps[i] = t->m[i].steps;
+        s->pixels[i] = t->m[i].grain;
         k->scratch_bytes = round_up(k->scratch_bytes, SCRATCH_ALIGN) * t->parts;
         s->width[i] = t->m[i].width;
         s->beside[i] = t->m[i].beside;
         if (i + 1 == t->n) break;
-        s->floats[i] = strips_buffer(t, i) / 4;
-        buffer_of(p, k->writes.at[0])->bytes = 4 * s->floats[i] * t->parts;
+        s->elements[i] = strips_buffer(t, i) / t->m[i].bytes;
+        buffer_of(p, k->writes.at[0])->bytes = strips_buffer(t, i) * t->parts;
     }
     return s;
 }
@@ -289,7 +332,7 @@ int strips_reach(Trial *t, int i) {
     for (t->n = 0; t->n < MOST_MEMBERS && i + t->n < p->kernels.n; t->n++) {
         Member *m = &t->m[t->n];
         m->k = p->kernels.at[i + t->n];
-        if (!goes_by_rows(m) || (t->n && !follows(p, m - 1, m))) break;
+        if (!goes_by_rows(p, m) || (t->n && !follows(p, m - 1, m))) break;
     }
     return t->n;
 }

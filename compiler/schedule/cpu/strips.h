@@ -7,11 +7,17 @@
 
 enum { MOST_MEMBERS = 12 };
 
+// What of a value a loop kernel reads at step i of an axis: elements per*i+low to per*i+high, as far as there are such.
+typedef struct Reach { int axis; int64_t per, low, high, count; } Reach;
+
 typedef struct Member {
     Kernel *k;
-    // its result: pixels, what they are computed in multiples of (or up to the last), floats of one
-    int64_t total, grain, width;
-    bool rows;                                          // reads rows of an image, not the pixel alone
+    // its result: pixels, what they are computed in multiples of (or up to the last), elements of one and their bytes
+    int64_t total, grain, width, bytes;
+    int64_t before;                                     // pixels before those that it computes that it reads again
+    const Convolution *window;                          // its rows, or NULL
+    // of a loop: steps of its axis for `grain` pixels; what it reads
+    int64_t steps; Reach reach;
     bool beside;                                        // what comes before it is added to its own result
     bool planes;                                        // its pixels are whole planes of channels
 } Member;
@@ -31,4 +37,10 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out);
 int64_t strips_unit(const Trial *t);                    // pixels that steps are multiples of
 int64_t strips_buffer(const Trial *t, int i);           // bytes between member i and the next
 Strips *strips_make(const Plan *p, Trial *t, int64_t pixels);
+// strips_loop.c: does a loop kernel compute its result row by row, along which axis, so many elements a step? What of a
+// value it reads then.
+bool loop_rows(const Kernel *k, int *axis, int64_t *step);
+bool loop_reach(const Kernel *k, const Value *v, Reach *out);
+int64_t reach_low(const Reach *r, int64_t step);        // the first element that step and those behind it read
+int64_t reach_high(const Reach *r, int64_t step);       // behind the last one that step reads
 #endif

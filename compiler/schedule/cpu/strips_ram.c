@@ -37,8 +37,10 @@ static Budget *budget_of(Arena *a, Plan *p) {
 }
 
 // ---------------------------------------------------------------- a group's result over its input
-// No pixel from `at` on reads a lower float of the input.
-static int64_t reads_from(const Graph *g, const Kernel *k, int64_t at) {
+static int64_t element_bytes(const Value *v) { return (int64_t)dtype_size(v->type.dtype); }
+
+// No pixel from `at` on reads a lower element of the input.
+static int64_t window_from(const Graph *g, const Kernel *k, int64_t at) {
     const Convolution c = window_shape(g, k);
     int64_t lowest = INT64_MAX, row = at / c.out[2], pixels = c.batch * c.out[1] * c.out[2];
     for (int i = 0; i < 2; i++) {
@@ -52,6 +54,21 @@ static int64_t reads_from(const Graph *g, const Kernel *k, int64_t at) {
     return lowest;
 }
 
+// The same, in bytes of v, of a member in strips.
+static bool reads_from(const Plan *p, const Strips *s, int m, const Value *v, int64_t at, int64_t *byte) {
+    const Kernel *k = s->member[m];
+    Reach r;
+    if (k->kind == KERNEL_LOOP) {
+        if (!loop_reach(k, v, &r)) return false;
+        *byte = reach_low(&r, at / s->pixels[m] * s->steps[m]) * element_bytes(v);
+        return true;
+    }
+    // one more pixel at the end of a product's rows (Member.before)
+    const int64_t from = window_from(p->graph, k, at && k->template == &template_dot_q8 ? at - 1 : at);
+    *byte = from == INT64_MAX ? from : from * element_bytes(v);
+    return true;
+}
+
 static bool loads(const Kernel *k, const Value *v) {
     for (int i = 0; i < k->loads.n; i++)
         if (k->loads.at[i] == v) return true;
@@ -61,29 +78,28 @@ static bool loads(const Kernel *k, const Value *v) {
 // All that the last member stores in a step, it stores before the others read for the next one.
 bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *bytes) {
     const int last = s->n - 1, line = 2 * s->n - 1;
-    const int64_t end = s->line.at[(s->part[1] - 1) * line + last];
+    const int64_t end = s->line.at[(s->part[1] - 1) * line + last],
+                  pixel = s->width[last] * element_bytes(s->member[last]->writes.at[0]);
     bool reads = false;
     int64_t distance = -((int64_t)1 << 40);
     for (int m = 0; m <= last; m++) {
         const Kernel *k = s->member[m];
-        int64_t own;
-        if (!template_may_over(k) || s->parts > 1) return false;
-        if (loads(k, in)) {
-            if (m < last || !kernel_in_place(p->arena, k, in)) return false;
-            distance = larger(distance, 0);
-            reads = true;
-        }
-        if (k->operand[0] != in) continue;
+        const bool loop = k->kind == KERNEL_LOOP, loaded = loads(k, in);
+        int64_t own = 0, from;
+        if ((!loop && !template_may_over(k)) || s->parts > 1) return false;
+        if (!loaded && k->operand[0] != in) continue;
         reads = true;
-        if (m == last && !template_distance(p->graph, k, in, &own)) return false;
-        if (m == last) distance = larger(distance, own / (int64_t)sizeof(float));
-        for (int i = 1; i < s->part[1]; i++) {
-            int64_t stored = s->line.at[i * line + last], next = s->line.at[i * line + m];
-            if (m < last && stored < end && reads_from(p->graph, k, next) < INT64_MAX)
-                distance = larger(distance, stored * s->width[last] - reads_from(p->graph, k, next));
+        if (m == last) {
+            if (loaded ? !kernel_in_place(p->arena, k, in) : !template_distance(p->graph, k, in, &own)) return false;
+            distance = larger(distance, own);
+        } else if (loaded && !loop) return false;
+        for (int i = 1; i < s->part[1] && m < last; i++) {
+            const int64_t stored = s->line.at[i * line + last], next = s->line.at[i * line + m];
+            if (!reads_from(p, s, m, in, next, &from)) return false;
+            if (stored < end && from < INT64_MAX) distance = larger(distance, stored * pixel - from);
         }
     }
-    *bytes = distance * (int64_t)sizeof(float);
+    *bytes = distance;
     return reads;
 }
 
@@ -125,13 +141,16 @@ static Cost cost_of(const Budget *b, Trial *t, int from, int64_t pixels) {
     int64_t needs = 0;
     Cost c = { 0 };
     Strips s = { .n = t->n, .parts = 1, .part = NEW_ARRAY(own, int, 2), .width = NEW_ARRAY(own, int64_t, t->n),
-        .member = NEW_ARRAY(own, Kernel *, t->n) };
+        .member = NEW_ARRAY(own, Kernel *, t->n), .steps = NEW_ARRAY(own, int64_t, t->n),
+        .pixels = NEW_ARRAY(own, int64_t, t->n) };
     for (int i = 0; i < b->n; i++)
         if (b->alive[i].first < from + t->n && b->alive[i].last >= from && !is_inner(t, b->alive[i].of))
             needs += b->alive[i].bytes;
     for (int i = 0; i < t->n; i++) {
         s.member[i] = t->m[i].k;
         s.width[i] = t->m[i].width;
+        s.steps[i] = t->m[i].steps;
+        s.pixels[i] = t->m[i].grain;
     }
     if (t->n > 1) {
         strips_walk(own, t, pixels, &s);
@@ -182,7 +201,7 @@ static void choose(const Budget *b) {
 static void undo(Plan *p, const Budget *b) {
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
-        if (k->strips) k->holes.n--;                    // STRIP
+        if (k->strips && k->template) k->holes.n--;     // STRIP
         k->strips = NULL;
     }
     for (int i = 0; i < b->n; i++) ((Buffer *)(uintptr_t)b->alive[i].of)->bytes = b->alive[i].bytes;

@@ -107,7 +107,8 @@ static void plan_product(Arena *a, Kernel *k, bool packed) {
     k->template = &template_dot_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
         { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
-        { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row });
+        { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row },
+        { "XW", s->a_row });
     tile_holes(a, k, s->m, s->n);
     type_holes(a, k);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
@@ -130,7 +131,8 @@ static void plan_windows(Arena *a, Kernel *k, bool packed) {
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
         { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "KB", kb },
         { "PACKED", packed }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
-        { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel });
+        { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
+        { "XW", c->x_axis[2] });
     if (direct)
         TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] },
             { "AX", c->stride[2] * c->x_axis[2] });
@@ -153,7 +155,7 @@ static void plan_depthwise(Arena *a, Kernel *k) {
     k->template = &template_taps_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc },
         { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
-        { "MR", c->out[2] < 2 ? 1 : 2 });
+        { "XW", c->x_axis[2] }, { "MR", c->out[2] < 2 ? 1 : 2 });
     geometry_holes(a, k, c);
     type_holes(a, k);
     k->scratch_bytes = padded ? c->oc * (is_wide(k) ? 2 : 1) : 0;

@@ -28,6 +28,7 @@ static Convolution of_product(const Graph *g, const Contraction *s) {
 }
 
 Convolution window_shape(const Graph *g, const Kernel *k) {
+    if (k->kind == KERNEL_GEMM && !template_is_window(k) && k->anchor->op == OP_Conv) return k->window;
     return k->kind == KERNEL_GEMM ? of_product(g, &k->gemm) : k->conv;
 }
 
