@@ -63,6 +63,19 @@ typedef struct {
     Clock clock;
 } Courier;
 
+/* Threads that share out large copies on the host. */
+enum { PORTERS_MAX = 3 };
+typedef struct {
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t wanted, done;
+    pthread_t threads[PORTERS_MAX];
+    int count, working; /* threads; shares that are being copied */
+    bool begun, busy, stops;
+    unsigned char *to;
+    const unsigned char *from;
+    size_t bytes, next; /* of the copy, and what nobody has taken yet */
+} Porters;
+
 struct burn_vk {
     VkInstance instance;
     VkPhysicalDevice physical;
@@ -86,6 +99,7 @@ struct burn_vk {
     char *cache_path;
     size_t cache_bytes; /* as in the file */
     Courier courier;
+    Porters porters;
 };
 
 struct burn_vk_buffer {
@@ -148,6 +162,7 @@ const char *burn_vk_last_error(const burn_vk *vk)
 }
 
 #include "vulkan/common.h"
+#include "vulkan/porters.h"
 #include "vulkan/matrix.h"
 #include "vulkan/features.h"
 #include "vulkan/device.h"

@@ -279,6 +279,7 @@ static burn_vk *device_new(void)
     pthread_mutex_init(&vk->lock, NULL);
     pthread_mutex_init(&vk->courier.lock, NULL);
     pthread_mutex_init(&vk->cache_lock, NULL);
+    porters_open(vk);
     return vk;
 }
 
@@ -375,6 +376,7 @@ void burn_vk_close(burn_vk *vk)
 {
     if (vk == NULL)
         return;
+    porters_close(vk);
     if (vk->device != VK_NULL_HANDLE) {
         cache_close(vk);
         courier_close(vk);

@@ -210,8 +210,7 @@ static int block_copy(burn_vk *vk, const Block *block, size_t offset, void *data
 {
     unsigned char *host = data;
     if (block->map != NULL && (in || block->is_cached)) {
-        if (bytes > 0)
-            memcpy(in ? block->map + offset : host, in ? host : block->map + offset, bytes);
+        porters_copy(vk, in ? block->map + offset : host, in ? host : block->map + offset, bytes);
         return BURN_OK;
     }
     pthread_mutex_lock(&vk->courier.lock);
@@ -219,10 +218,10 @@ static int block_copy(burn_vk *vk, const Block *block, size_t offset, void *data
     for (size_t at = 0, piece; rc == BURN_OK && at < bytes; at += piece) {
         piece = bytes - at < PIECE ? bytes - at : PIECE;
         if (in)
-            memcpy(vk->courier.staging.map, host + at, piece);
+            porters_copy(vk, vk->courier.staging.map, host + at, piece);
         rc = courier_carry(vk, block->buffer, offset + at, piece, in);
         if (rc == BURN_OK && !in)
-            memcpy(host + at, vk->courier.staging.map, piece);
+            porters_copy(vk, host + at, vk->courier.staging.map, piece);
     }
     pthread_mutex_unlock(&vk->courier.lock);
     return rc;

@@ -339,7 +339,7 @@ static void inputs_copy(const burn_vk_workspace *w, const burn_tensor *inputs)
             continue;
         unsigned char *to = w->arena.block.map != NULL ? w->arena.block.map + p->inputs[i].offset
                                                        : w->upload.map + staging_offset(p->inputs, i);
-        memcpy(to, inputs[i].data, p->inputs[i].tensor.bytes);
+        porters_copy(w->session->vk, to, inputs[i].data, p->inputs[i].tensor.bytes);
     }
 }
 
@@ -352,8 +352,7 @@ static void outputs_copy(const burn_vk_workspace *w)
             continue;
         const unsigned char *from = w->readback.map != NULL ? w->readback.map + staging_offset(p->outputs, i)
                                                             : w->arena.block.map + p->outputs[i].offset;
-        if (p->outputs[i].tensor.bytes > 0)
-            memcpy(b->to.data, from, p->outputs[i].tensor.bytes);
+        porters_copy(w->session->vk, b->to.data, from, p->outputs[i].tensor.bytes);
         give_shape(&p->outputs[i].tensor, &b->to);
     }
 }
