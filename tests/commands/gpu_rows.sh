@@ -34,6 +34,14 @@ write("teams", [node("Split", ["x", "c"], ["p", "q"], axis=1), node("ReduceSum",
                 node("ReduceSum", ["q", "a"], ["t"], keepdims=0), node("Add", ["s", "t"], ["y"])], [3, 1200], [3], {},
       [tensor("c", INT64, [500, 700]), tensor("a", INT64, [1])])
 
+# few and long rows: parts of them, also of columns; sums that f16 has not
+write("long_softmax", [node("Softmax", ["x"], ["y"], axis=-1)], [1, 98304], [1, 98304], {})
+write("long_columns", [node("ReduceMax", ["x", "a"], ["y"], keepdims=0)], [40000, 3], [3], {},
+      [tensor("a", INT64, [0])])
+write("long_mean", [node("ReduceMean", ["x", "a"], ["m"], keepdims=1), node("Sub", ["x", "m"], ["y"])], [2, 3, 65536],
+      [2, 3, 65536], {}, [tensor("a", INT64, [1, 2])])
+write("long_prime", [node("ReduceMin", ["x", "a"], ["y"], keepdims=0)], [65537], [1], {}, [tensor("a", INT64, [])])
+
 # several neighbours to a thread: what walks along with them, what stays, what begins in between
 write("lanes_map", [node("Mul", ["x", "a"], ["m"]), node("Add", ["m", "b"], ["s"]), node("Sigmoid", ["s"], ["y"])],
       [4, 96, 128], [4, 96, 128], {"a": [96, 1], "b": [128]})
@@ -92,7 +100,8 @@ compare() {
     python3 "$here/waves.py" $1 $3
     result $? "$1 in $2 agrees with the portable target"
 }
-for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_* lanes_* bytes_*; do
+for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_* lanes_* bytes_* \
+    long_*; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     compare $model f32 1e-5
 done
@@ -103,6 +112,7 @@ compare attention_halves bf16 2e-2
 compare lanes_halves f16 2e-3
 compare lanes_halves bf16 2e-2
 compare bytes_columns3 f16 2e-3
+compare long_softmax f16 2e-3
 
 for model in odd long shared wide bias halves; do
     status 0 "attention_$model" "$burncc" attention_$model/model.onnx --target vulkan --dump plan
@@ -131,6 +141,10 @@ lanes() { # MODEL LANES KERNELS OPTIONS: so many of its kernels have so many lan
     grep -c "lane < $2;" out | grep -qx $3
     result $? "$3 have $2 lanes"
 }
+for model in long_softmax long_columns long_mean; do
+    status 0 "plan of $model" "$burncc" $model/model.onnx --target vulkan --dump plan
+    says '^  loop .* r2(048|500)( [0-9]+)?\]$'              # a part
+done
 lanes lanes_map 4 1
 lanes lanes_halves 8 4 --precision f16
 lanes lanes_odd 4 0

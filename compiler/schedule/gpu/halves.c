@@ -6,8 +6,8 @@
 // fused stays exact, and sums are f32.
 //
 // f32 stays what others see (inputs and outputs), what kernels of the model's own read, what is summed in memory, the
-// parts of a sum that was cut into shares (gemm.c), constants that 16 bits cannot hold, and numbers that integers or
-// conditions come from: an index or a comparison does not err by a little.
+// parts of a sum that was cut into shares (gemm.c) or of a long row (split_reduce.c), constants that 16 bits cannot
+// hold, and numbers that integers or conditions come from: an index or a comparison does not err by a little.
 #include "schedule/schedule.h"
 #include "tile.h"
 
@@ -40,6 +40,12 @@ static void mark_exact(Halving *h, const Graph *g) {
         for (int i = 0; i < n->n_in && exact; i++)
             if (n->in[i]) h->exact[n->in[i]->id] = true;
     }
+}
+
+// What reductions of long rows came to (passes/split_reduce.c): a million exponentials are more than f16 has.
+static void mark_parts(Halving *h, const Graph *g) {
+    for (const Node *n = g->first; n; n = n->next)
+        if (node_is_stored(n) && n->in[0]->def && op_is_row_reduce(n->in[0]->def->op)) h->exact[n->out[0]->id] = true;
 }
 
 static Value *owner(const Halving *h, const Value *v) {
@@ -106,6 +112,7 @@ void gpu_halves(Plan *p) {
             buffer_of(p, j < k->reads.n ? k->reads.at[j] : k->writes.at[j - k->reads.n]);
         }
     mark_exact(&h, p->graph);
+    mark_parts(&h, p->graph);
     mark_kernels(&h);
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
