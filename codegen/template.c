@@ -4,7 +4,7 @@
 //
 // Everything up to `// end holes` is dropped. In the rest every identifier that is a hole becomes its text (given,
 // else the file's own default); a function-like hole takes its arguments with it. `#if` over integer holes is decided
-// here; other directives pass through.
+// here; other directives pass through, filled.
 //
 // A skeleton is filled in the same way, but for names of which only pieces are holes, MODEL_run, and for holes alone on
 // their line, which are lines, or none.
@@ -297,11 +297,6 @@ static void fill_line(Filler *f, Text *out, const char *s, const char *stop) {
     else fill_span(f, out, s, stop);
 }
 
-static void pass_directive(Filler *f, Text *out, const char *s, const char *stop) {
-    if (f->skeleton) fill_span(f, out, s, stop);
-    else text_append(out, s, (size_t)(stop - s));
-}
-
 static void fill_body(Filler *f, Text *out, const char *s) {
     Branch stack[32];
     int depth = 0, hidden = 0;
@@ -314,12 +309,12 @@ static void fill_body(Filler *f, Text *out, const char *s) {
             Branch b = !strncmp(s, "#if ", 4) ? decide(f, s + 4, end) : THROUGH;
             if (depth == 32) bug("%s: #if nested too deeply", f->file);
             stack[depth++] = b;
-            if (b == THROUGH && !hidden) pass_directive(f, out, s, stop);
+            if (b == THROUGH && !hidden) fill_span(f, out, s, stop);
             hidden += b == NOT_TAKEN;
         } else if (directive && (!strncmp(s, "#else", 5) || !strncmp(s, "#elif", 5))) {
             Branch *b = &stack[depth - 1];
             if (*b == THROUGH) {
-                if (!hidden) pass_directive(f, out, s, stop);
+                if (!hidden) fill_span(f, out, s, stop);
                 continue;
             }
             bool holds = *b == NOT_TAKEN && (s[3] == 's' || decide(f, s + 5, end) == TAKEN);
@@ -332,7 +327,7 @@ static void fill_body(Filler *f, Text *out, const char *s) {
             }
         } else if (directive && !strncmp(s, "#endif", 6)) {
             Branch b = stack[--depth];
-            if (b == THROUGH && !hidden) pass_directive(f, out, s, stop);
+            if (b == THROUGH && !hidden) fill_span(f, out, s, stop);
             hidden -= b == NOT_TAKEN || b == DONE;
         } else if (!hidden) fill_line(f, out, s, stop);
     }

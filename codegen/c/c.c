@@ -258,15 +258,45 @@ static void used_numbers(const KernelText *t, Text *params, Text *args) {
     }
 }
 
+// The end of an inline function's list of parameters and of a call's: what the expression e needs of the kernel.
+static void inline_params(
+    CFile *g, const KernelText *t, const Expr *e, const char *const *axes, int n_axes, Text *params, Text *call) {
+    const Kernel *k = t->kernel;
+    for (int i = t->first_shared; i < t->n_params; i++) {
+        if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
+        text_printf(params, ", const %s *%s", spell_c_storage(t->params[i].value->type.dtype), t->params[i].name);
+        text_printf(call, ", %s", t->params[i].name);
+    }
+    for (int i = 0; i < k->sizes.n; i++)
+        if (uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) {
+            text_printf(params, ", int64_t %s", c_size(g, k, i));
+            text_printf(call, ", %s", c_size(g, k, i));
+        }
+    for (int i = 0; i < n_axes; i++)
+        if (e->axes_used >> i & 1) {
+            text_printf(params, ", ptrdiff_t i%d", i);
+            text_printf(call, ", %s", axes[i]);
+        }
+    used_numbers(t, params, call);
+    text_printf(call, ")");
+}
+
+// A kernel that stores e alone.
+static Kernel storing(const Kernel *k, Expr *e, Store *store) {
+    *store = (Store){ .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
+    Kernel one = *k;
+    one.stores.at = store;
+    one.stores.n = 1;
+    return one;
+}
+
 // An expression of the accumulator as an inline function of it and the element's coordinates; returns what goes into
 // the hole's text.
 static const char *inline_function(
     CFile *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes, int n_axes) {
     const Kernel *k = t->kernel;
-    Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
-    Kernel one = *k;
-    one.stores.at = &store;
-    one.stores.n = 1;
+    Store store;
+    Kernel one = storing(k, e, &store);
     one.n_parallel = n_axes;
     Text call, body;
     clear_used(t);
@@ -279,25 +309,50 @@ static const char *inline_function(
     text_printf(&call, "%s_%s(acc", t->name, suffix);
     text_printf(&g->c, "static inline %s %s_%s(%s acc", spell_c_storage(store.value->type.dtype), t->name, suffix,
         spell_c.type(k->anchor->out[0]->type.dtype));
-    for (int i = t->first_shared; i < t->n_params; i++) {
-        if (!uses_param(t, e, &t->params[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) continue;
-        text_printf(&g->c, ", const %s *%s", spell_c_storage(t->params[i].value->type.dtype), t->params[i].name);
-        text_printf(&call, ", %s", t->params[i].name);
-    }
-    for (int i = 0; i < k->sizes.n; i++)
-        if (uses_size(e, k->sizes.at[i], NEW_ARRAY(g->arena, bool, expr_count(k->exprs) + 1))) {
-            text_printf(&g->c, ", int64_t %s", c_size(g, k, i));
-            text_printf(&call, ", %s", c_size(g, k, i));
-        }
-    for (int i = 0; i < n_axes; i++)
-        if (e->axes_used >> i & 1) {
-            text_printf(&g->c, ", ptrdiff_t i%d", i);
-            text_printf(&call, ", %s", axes[i]);
-        }
-    used_numbers(t, &g->c, &call);
+    inline_params(g, t, e, axes, n_axes, &g->c, &call);
     text_printf(&g->c, ")\n{\n%s}\n\n", body.at);
-    text_printf(&call, ")");
     return call.at;
+}
+
+// The same of a vector of sums, in front of the one of single ones and in its place: the template uses but one of them.
+// The text of its hole; NULL: there is no such function.
+static const char *vector_function(CFile *g, KernelText *t, Expr *e, const char *const *axes, int n_axes) {
+    Store store;
+    Kernel one = storing(t->kernel, e, &store);
+    one.n_parallel = n_axes;
+    Text call, params, body;
+    const bool pairs = t->kernel->template == &template_taps_q8;
+    clear_used(t);
+    text_init(&call, g->arena);
+    text_init(&params, g->arena);
+    text_init(&body, g->arena);
+    Dialect d = c_dialect(t);
+    d.address = c_address;
+    if (!loops_lanes(g->arena, &body, &one, &d, n_axes, pairs)) return NULL;
+    text_printf(&call, "%s_vector(acc", t->name);
+    text_printf(&params, "%s acc", pairs ? "burn_q8_pair" : "int32x4_t");
+    inline_params(g, t, e, axes, n_axes, &params, &call);
+    text_printf(&g->c, "#if defined(BURN_Q8_MVE)\nBURN_INLINE %s %s_vector(%s)\n{\n%s}\n#else\n",
+        pairs ? "int16x8_t" : "int32x4_t", t->name, params.at, body.at);
+    return call.at;
+}
+
+// The holes of the sum's epilogue, whose functions are printed.
+static int epilogue_holes(CFile *g, KernelText *t, int n, Hole *holes, const char *const *axes, int n_axes) {
+    const Kernel *k = t->kernel;
+    Expr *stored = k->stores.at[0].expr;
+    Hole *vectors = NULL;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(holes[i].name, "VECTORS") && !strcmp(holes[i].text, "1")) vectors = &holes[i];
+    const char *call = vectors ? vector_function(g, t, stored, axes, n_axes) : NULL;
+    if (vectors) vectors->text = call ? "defined(BURN_Q8_MVE)" : "0";
+    holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
+        inline_function(g, t, "epilogue", stored, axes, n_axes) };
+    if (call) {
+        text_printf(&g->c, "#endif\n\n");
+        holes[n++] = (Hole){ "VECTOR_EPILOGUE", k->template->epilogue, call };
+    }
+    return n;
 }
 
 // What a function of the kernel's own needs of EPILOGUE_PARAMS for the expression e, which has just been printed, or
@@ -332,12 +387,10 @@ static int needed_holes(
 // A key of attention as an inline function of a query's coordinates; returns what goes into the hole's text.
 static const char *key_function(CFile *g, KernelText *t, const char *suffix, Expr *e, const char *const *axes) {
     const Kernel *k = t->kernel;
-    Store store = { .value = k->writes.at[0], .index = expr_index(k->exprs, 0), .expr = e };
-    Kernel one = *k;
+    Store store;
+    Kernel one = storing(k, e, &store);
     Hole needed[2];
     Text call, body;
-    one.stores.at = &store;
-    one.stores.n = 1;
     one.n_parallel = KEY_AXES;
     text_init(&call, g->arena);
     text_init(&body, g->arena);
@@ -473,8 +526,7 @@ static void template_kernel(CFile *g, KernelText *t) {
     template_params(g, t);
     int n = plain_holes(g, t, holes);
     if (k->kind == KERNEL_ATTENTION) n += attention_holes(g, t, axes, n_axes, holes + n);
-    holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
-        inline_function(g, t, "epilogue", stored, axes, n_axes) };
+    n = epilogue_holes(g, t, n, holes, axes, n_axes);
     for (int i = 0; i < t->hole_numbers; i++) t->numbers.at[i].used = !strncmp(t->numbers.at[i].name, "CM", 2);
     n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);
     drop_unused(g, t, n, holes);

@@ -13,8 +13,8 @@
  *   H W N             rows in H lines of W, columns of a group
  *   K KP              elements of a row, and of its copy where WINDOW is 1: KP is K or more
  *   KB                bytes of a column in B
- *   TILE COPY PUT     of the prelude, by AT: burn_q8_tile, burn_q8_copy, burn_q8_fill or those of q16
- *   PACKED            1: weights have 4 bits and lie two to a byte, in the order of vec_q4.h
+ *   TILE COPY PUT     of the prelude, by AT: burn_q8_tile, burn_q8_copy, burn_q8_fill or those of q16; burn_q4_tile
+ *                     where weights have 4 bits and lie two to a byte, in the order of vec_q4.h
  *   AB AG AY AX       strides of A in elements: of a matrix, a group, a line, a row
  *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
  *                     AX are strides of the image then
@@ -27,6 +27,8 @@
  *                     C begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
+ *   VECTORS           a condition, 0 or of the preprocessor, under which sums are stored four at a time. N is 4 or more
+ *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, of which the lower bits are stored; acc is an int32x4_t
  *
  * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP elements where WINDOW is 1.
  * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
@@ -52,7 +54,6 @@
 #define K 64
 #define KP 64
 #define KB 64
-#define PACKED 0
 #define AB 0
 #define AG 0
 #define AY 0
@@ -80,6 +81,8 @@
 #define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
+#define VECTORS 0
+#define VECTOR_EPILOGUE(acc, b, m, n) (acc)
 // end holes
 
 BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
@@ -137,14 +140,28 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                     const AT *const rows = from + y * AY + at * AX;
                     const ptrdiff_t pitch = AX;
 #endif
+#if VECTORS
+                    for (ptrdiff_t n = 0; n < N; n += 4) {
+                        const ptrdiff_t first = n + 4 <= N ? n : N - 4;
+                        int32_t sum[4 * MR];
+                        BURN_Q8_UNROLL
+                        for (ptrdiff_t j = 0; j < 4; j += NC)
+                            TILE(MR, NC, WINDOW ? KP : K, rows, pitch, columns + (first + j) * KB, KB, sum + j * MR);
+                        BURN_Q8_UNROLL
+                        for (ptrdiff_t i = 0; i < MR; i++) {
+                            const ptrdiff_t m = y * W + at + i, column = g * N + first;
+                            const int32_t *const s = sum + i * NC;
+                            const int32x4_t four = burn_q8_four(s[0], s[1], s[MR == 2 ? 4 : 2],
+                                s[MR == 2 ? 5 : 3]);
+                            burn_q8_put_four(C + b * CB + m * CM + column, sizeof *C,
+                                VECTOR_EPILOGUE(four, b, m, column));
+                        }
+                    }
+#else
                     for (ptrdiff_t n = 0; n < N; n += NC) {
                         const ptrdiff_t first = n + NC <= N ? n : N - NC;
                         int32_t sum[MR * NC];
-#if PACKED
-                        burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
-#else
                         TILE(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
-#endif
 #if W % MR || N % NC
                         if (at < x || first < n) {
                             for (ptrdiff_t j = n - first; j < NC; j++)
@@ -164,5 +181,6 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                             }
                         }
                     }
+#endif
                 }
 }

@@ -18,6 +18,9 @@
  *                     pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
+ *   VECTORS           a condition, 0 or of the preprocessor, under which sums are stored eight at a time. N is 8 or more
+ *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, elements of 16 bits; acc is a burn_q8_pair
+ *   PAIRS_OF          of the prelude, by AT: burn_q8_pairs or burn_q16_pairs
  *
  * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done
  * from further back, and stored once. C may lie over A as in dot_q8.c.
@@ -57,6 +60,9 @@
 #define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
+#define VECTORS 0
+#define VECTOR_EPILOGUE(acc, b, m, n) ((int16x8_t)(acc).even)
+#define PAIRS_OF burn_q8_pairs
 // end holes
 
 BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
@@ -66,7 +72,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
 #endif
                                               )
 {
-    enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES, TAPS = KH * KW };
+    enum { TAPS = KH * KW };
 #if PADDED
     AT *const padding = (AT *)(void *)scratch;
     PUT(padding, FILL, N);
@@ -93,6 +99,19 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
 #else
                             tap[t] = A + b * AB + h * AY + w * AX;
 #endif
+#if VECTORS
+                for (ptrdiff_t c = 0; c < N; c += 8) {
+                    const ptrdiff_t n = c + 8 <= N ? c : N - 8;
+                    burn_q8_pair sum[MR];
+                    PAIRS_OF(MR, TAPS, tap, B, N, n, sum);
+                    BURN_Q8_UNROLL
+                    for (ptrdiff_t i = 0; i < MR; i++) {
+                        const ptrdiff_t m = y * W + at + i;
+                        burn_q8_put_pairs(C + b * CB + m * CM + n, sizeof *C, VECTOR_EPILOGUE(sum[i], b, m, n));
+                    }
+                }
+#else
+                enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES };
                 for (ptrdiff_t c = 0; c < N; c += LANES) {
                     const ptrdiff_t first = c + LANES <= N ? c : N - LANES;
                     int32_t sum[MR * LANES];
@@ -116,5 +135,6 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                         }
                     }
                 }
+#endif
             }
 }

@@ -82,37 +82,53 @@ BURN_INLINE void burn_q16_tile(int rows, int columns, ptrdiff_t n, const int16_t
         s[i] = sum[i];
 }
 
+#if defined(BURN_Q8_MVE)
+/* burn_q16_taps below, of eight channels. */
+BURN_INLINE void burn_q16_pairs(int rows, int taps, const int16_t *const *x, const int8_t *w, ptrdiff_t g, ptrdiff_t c,
+                                burn_q8_pair *s)
+{
+    int32x4_t even[2], odd[2];
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows; i++)
+        even[i] = odd[i] = vdupq_n_s32(0);
+    w += c;
+    for (int t = 0; t < taps; t++, w += g) {
+        const int16x8_t v = vldrbq_s16(w);
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const int16x8_t u = vldrhq_s16(x[i * taps + t] + c);
+            even[i] = vaddq_s32(even[i], vmullbq_int_s16(u, v));
+            odd[i] = vaddq_s32(odd[i], vmulltq_int_s16(u, v));
+        }
+    }
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows; i++) {
+        s[i].even = even[i];
+        s[i].odd = odd[i];
+    }
+}
+#endif
+
 /* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j], as burn_q8_taps. */
 BURN_INLINE void burn_q16_taps(int rows, int lanes, int taps, const int16_t *const *x, const int8_t *w, ptrdiff_t g,
                                ptrdiff_t c, int32_t *s)
 {
-    w += c;
     (void)lanes;
 #if defined(BURN_Q8_MVE)
     if (lanes == 8) {
-        int32x4_t even[2], odd[2]; /* lanes of the sums */
-        BURN_Q8_UNROLL
-        for (int i = 0; i < rows; i++)
-            even[i] = odd[i] = vdupq_n_s32(0);
-        for (int t = 0; t < taps; t++, w += g) {
-            const int16x8_t v = vldrbq_s16(w);
-            BURN_Q8_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const int16x8_t u = vldrhq_s16(x[i * taps + t] + c);
-                even[i] = vaddq_s32(even[i], vmullbq_int_s16(u, v));
-                odd[i] = vaddq_s32(odd[i], vmulltq_int_s16(u, v));
-            }
-        }
+        burn_q8_pair sum[2];
+        burn_q16_pairs(rows, taps, x, w, g, c, sum);
         BURN_Q8_UNROLL
         for (int i = 0; i < rows; i++) {
             int32x4x2_t both;
-            both.val[0] = even[i];
-            both.val[1] = odd[i];
+            both.val[0] = sum[i].even;
+            both.val[1] = sum[i].odd;
             vst2q_s32(s + i * lanes, both);
         }
         return;
     }
 #endif
+    w += c;
     int32_t sum[8];
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * 4; i++)

@@ -84,11 +84,14 @@ static void type_holes(Arena *a, Kernel *k) {
 }
 
 // Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
-static void tile_holes(Arena *a, Kernel *k, int64_t rows, int64_t columns) {
-    name_hole(a, k, "TILE", is_wide(k), "tile");
+static void tile_holes(Arena *a, Kernel *k, const Options *o, int64_t rows, int64_t columns) {
+    if (template_hole_value(k, "PACKED"))
+        VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_NAME, .text = "burn_q4_tile" });
+    else name_hole(a, k, "TILE", is_wide(k), "tile");
     name_hole(a, k, "COPY", is_wide(k), "copy");
     int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
-    TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc });
+    TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc },
+        { "VECTORS", o->machine.integers == INTEGER_MVE && columns >= 4 });
 }
 
 static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
@@ -101,7 +104,7 @@ static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
 // ---------------------------------------------------------------- plans
 static const char *two_to_a_byte(bool packed) { return packed ? ", two weights to a byte" : ""; }
 
-static void plan_product(Arena *a, Kernel *k, bool packed) {
+static void plan_product(Arena *a, Kernel *k, const Options *o, bool packed) {
     const Contraction *s = &k->gemm;
     const int64_t kb = column_bytes(packed, s->k), one = s->n * kb, batch = s->b_batch ? s->batch : 1;
     k->template = &template_dot_q8;
@@ -109,7 +112,7 @@ static void plan_product(Arena *a, Kernel *k, bool packed) {
         { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
         { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row },
         { "XW", s->a_row });
-    tile_holes(a, k, s->m, s->n);
+    tile_holes(a, k, o, s->m, s->n);
     type_holes(a, k);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
         arena_printf(a, "a column after the other, of whole words%s", two_to_a_byte(packed)), fill_product);
@@ -121,7 +124,7 @@ static bool is_row(const Convolution *c) {
         && (c->out[1] - 1) * c->stride[1] < c->in[1] && (c->out[2] - 1) * c->stride[2] < c->in[2];
 }
 
-static void plan_windows(Arena *a, Kernel *k, bool packed) {
+static void plan_windows(Arena *a, Kernel *k, const Options *o, bool packed) {
     const Convolution *c = &k->window;
     const bool direct = is_row(c);
     const int64_t ic = c->ic / c->groups, row = c->kernel[1] * c->kernel[2] * ic, kp = words(row);
@@ -137,7 +140,7 @@ static void plan_windows(Arena *a, Kernel *k, bool packed) {
         TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] },
             { "AX", c->stride[2] * c->x_axis[2] });
     else geometry_holes(a, k, c);
-    tile_holes(a, k, c->out[2], c->oc / c->groups);
+    tile_holes(a, k, o, c->out[2], c->oc / c->groups);
     type_holes(a, k);
     k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp * (is_wide(k) ? 2 : 1);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kb),
@@ -145,7 +148,7 @@ static void plan_windows(Arena *a, Kernel *k, bool packed) {
         fill_windows);
 }
 
-static void plan_depthwise(Arena *a, Kernel *k) {
+static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
     const Convolution *c = &k->window;
     bool padded = false;
     for (int i = 1; i < 3; i++) {
@@ -155,11 +158,13 @@ static void plan_depthwise(Arena *a, Kernel *k) {
     k->template = &template_taps_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc },
         { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
-        { "XW", c->x_axis[2] }, { "MR", c->out[2] < 2 ? 1 : 2 });
+        { "XW", c->x_axis[2] }, { "MR", c->out[2] < 2 ? 1 : 2 },
+        { "VECTORS", o->machine.integers == INTEGER_MVE && c->oc >= 8 });
     geometry_holes(a, k, c);
     type_holes(a, k);
     k->scratch_bytes = padded ? c->oc * (is_wide(k) ? 2 : 1) : 0;
     name_hole(a, k, "TAPS_OF", is_wide(k), "taps");
+    name_hole(a, k, "PAIRS_OF", is_wide(k), "pairs");
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)type_count(&k->operand[1]->type),
         "taps of all channels", fill_taps);
 }
@@ -167,9 +172,9 @@ static void plan_depthwise(Arena *a, Kernel *k) {
 void plan_q8(Arena *a, Kernel *k, const Options *o) {
     const Convolution *c = &k->window;
     const bool packed = !o->fast && !is_wide(k) && have_four_bits(k->operand[1]);
-    if (k->anchor->op != OP_Conv) plan_product(a, k, packed);
-    else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k);
-    else plan_windows(a, k, packed);
+    if (k->anchor->op != OP_Conv) plan_product(a, k, o, packed);
+    else if (c->groups == c->ic && c->oc == c->ic && c->groups > 1) plan_depthwise(a, k, o);
+    else plan_windows(a, k, o, packed);
 }
 
 // ---------------------------------------------------------------- results over inputs
