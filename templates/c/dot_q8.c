@@ -13,8 +13,8 @@
  *   H W N             rows in H lines of W, columns of a group
  *   K KP              elements of a row, and of its copy where WINDOW is 1: KP is K or more
  *   KB                bytes of a column in B
- *   TILE COPY PUT     of the prelude, by AT: burn_q8_tile, burn_q8_copy, burn_q8_fill or those of q16; burn_q4_tile
- *                     where weights have 4 bits and lie two to a byte, in the order of vec_q4.h
+ *   WIDE              1: A's elements have 16 bits
+ *   PACKED            1: weights have 4 bits and lie two to a byte, in the order of vec_q4.h; not with WIDE
  *   AB AG AY AX       strides of A in elements: of a matrix, a group, a line, a row
  *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
  *                     AX are strides of the image then
@@ -38,14 +38,12 @@
 #include "vec.h"
 #include "vec_q8.h"
 #include "vec_q4.h"
-#include "vec_q16.h"
 // holes
 #define KERNEL dot_q8
 #define AT int8_t
 #define CT int32_t
-#define TILE burn_q8_tile
-#define COPY burn_q8_copy
-#define PUT burn_q8_fill
+#define WIDE 0
+#define PACKED 0
 #define BATCH 1
 #define G 1
 #define H 1
@@ -118,22 +116,22 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                             const AT *const line = from + h * AY;
                             const ptrdiff_t first = i * SW - PW;
                             if (h < 0 || h >= IH) {
-                                to = PUT(to, FILL, KW * IC);
+                                to = burn_q8_fill(WIDE, to, FILL, KW * IC);
                                 continue;
                             }
 #if RUNS
                             const ptrdiff_t left = first < 0 ? -first : 0,
                                 right = first + KW > IW ? IW - first : KW;
-                            to = PUT(to, FILL, left * IC);
-                            to = COPY(to, line + (first + left) * IC, (right - left) * IC);
-                            to = PUT(to, FILL, (KW - right) * IC);
+                            to = burn_q8_fill(WIDE, to, FILL, left * IC);
+                            to = burn_q8_copy(WIDE, to, line + (first + left) * IC, (right - left) * IC);
+                            to = burn_q8_fill(WIDE, to, FILL, (KW - right) * IC);
 #else
                             for (ptrdiff_t w = first; w < first + KW * DW; w += DW)
-                                to = w < 0 || w >= IW ? PUT(to, FILL, IC)
-                                                      : COPY(to, line + w * AX, IC);
+                                to = w < 0 || w >= IW ? burn_q8_fill(WIDE, to, FILL, IC)
+                                                      : burn_q8_copy(WIDE, to, line + w * AX, IC);
 #endif
                         }
-                        to = PUT(to, 0, KP - K);
+                        to = burn_q8_fill(WIDE, to, 0, KP - K);
                     }
                     const ptrdiff_t pitch = KP;
 #else
@@ -146,7 +144,13 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                         int32_t sum[4 * MR];
                         BURN_Q8_UNROLL
                         for (ptrdiff_t j = 0; j < 4; j += NC)
-                            TILE(MR, NC, WINDOW ? KP : K, rows, pitch, columns + (first + j) * KB, KB, sum + j * MR);
+#if PACKED
+                            burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + (first + j) * KB, KB,
+                                sum + j * MR);
+#else
+                            burn_q8_tile(WIDE, MR, NC, WINDOW ? KP : K, rows, pitch, columns + (first + j) * KB, KB,
+                                sum + j * MR);
+#endif
                         BURN_Q8_UNROLL
                         for (ptrdiff_t i = 0; i < MR; i++) {
                             const ptrdiff_t m = y * W + at + i, column = g * N + first;
@@ -161,7 +165,11 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                     for (ptrdiff_t n = 0; n < N; n += NC) {
                         const ptrdiff_t first = n + NC <= N ? n : N - NC;
                         int32_t sum[MR * NC];
-                        TILE(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+#if PACKED
+                        burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+#else
+                        burn_q8_tile(WIDE, MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
+#endif
 #if W % MR || N % NC
                         if (at < x || first < n) {
                             for (ptrdiff_t j = n - first; j < NC; j++)

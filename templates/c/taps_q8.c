@@ -7,7 +7,7 @@
  *
  *   KERNEL            name of the function
  *   AT CT             type of A's and of C's elements
- *   TAPS_OF PUT       of the prelude, by AT: burn_q8_taps, burn_q8_fill or those of q16
+ *   WIDE              1: A's elements have 16 bits
  *   BATCH H W N       images; lines and pixels of a line of the result; channels, at least 4
  *   AB AY AX          strides of A in elements: of an image, a line, a pixel
  *   IH IW             the image;  KH KW taps;  SH SW strides;  DH DW dilations;  PH PW padding
@@ -20,20 +20,17 @@
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
  *   VECTORS           a condition, 0 or of the preprocessor, under which sums are stored eight at a time. N is 8 or more
  *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, elements of 16 bits; acc is a burn_q8_pair
- *   PAIRS_OF          of the prelude, by AT: burn_q8_pairs or burn_q16_pairs
  *
  * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done
  * from further back, and stored once. C may lie over A as in dot_q8.c.
  */
 #include "vec.h"
 #include "vec_q8.h"
-#include "vec_q16.h"
 // holes
 #define KERNEL taps_q8
 #define AT int8_t
 #define CT int32_t
-#define TAPS_OF burn_q8_taps
-#define PUT burn_q8_fill
+#define WIDE 0
 #define BATCH 1
 #define H 8
 #define W 8
@@ -62,7 +59,6 @@
 #define EPILOGUE(acc, b, m, n) (acc)
 #define VECTORS 0
 #define VECTOR_EPILOGUE(acc, b, m, n) ((int16x8_t)(acc).even)
-#define PAIRS_OF burn_q8_pairs
 // end holes
 
 BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restrict B,
@@ -75,7 +71,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
     enum { TAPS = KH * KW };
 #if PADDED
     AT *const padding = (AT *)(void *)scratch;
-    PUT(padding, FILL, N);
+    (void)burn_q8_fill(WIDE, padding, FILL, N);
 #else
     (void)scratch;
 #endif
@@ -90,7 +86,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
         for (ptrdiff_t y = first_line; y < end_line; y++)
             for (ptrdiff_t x = 0; x < W; x += MR) {
                 const ptrdiff_t at = x + MR <= W ? x : W - MR;
-                const AT *tap[MR * TAPS];
+                const void *tap[MR * TAPS];
                 for (int i = 0, t = 0; i < MR; i++)
                     for (ptrdiff_t h = y * SH - PH; h < y * SH - PH + KH * DH; h += DH)
                         for (ptrdiff_t w = (at + i) * SW - PW; w < (at + i) * SW - PW + KW * DW; w += DW, t++)
@@ -103,7 +99,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                 for (ptrdiff_t c = 0; c < N; c += 8) {
                     const ptrdiff_t n = c + 8 <= N ? c : N - 8;
                     burn_q8_pair sum[MR];
-                    PAIRS_OF(MR, TAPS, tap, B, N, n, sum);
+                    burn_q8_pairs(WIDE, MR, TAPS, tap, B, N, n, sum);
                     BURN_Q8_UNROLL
                     for (ptrdiff_t i = 0; i < MR; i++) {
                         const ptrdiff_t m = y * W + at + i;
@@ -115,7 +111,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                 for (ptrdiff_t c = 0; c < N; c += LANES) {
                     const ptrdiff_t first = c + LANES <= N ? c : N - LANES;
                     int32_t sum[MR * LANES];
-                    TAPS_OF(MR, LANES, TAPS, tap, B, N, first, sum);
+                    burn_q8_taps(WIDE, MR, LANES, TAPS, tap, B, N, first, sum);
 #if W % MR || N % 8
                     if (at < x || first < c) {
                         for (ptrdiff_t j = c - first; j < LANES; j++)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Prelude of the kernels on signed bytes of machines in fixed point: copied once, whole, behind vec.h into a generated
- * file that uses it. It has no holes.
+/* Prelude of the kernels on signed bytes, or (wide) integers of 16 bits, by bytes on machines in fixed point: copied
+ * once, whole, behind vec.h into a generated file that uses it. It has no holes.
  *
  * Out: burn_q8_tile, exact 32-bit sums of the products of a few rows by a few columns, and burn_q8_taps, of a few
  * pixels' taps channel by channel. What one instruction gives and no expression of C does is here, for each kind of
  * machine, by arm_mve.h and arm_acle.h: sixteen products into one sum (Helium: VMLADAVA), two products of half words
- * (the DSP extension: SMLAD, and SMLABB with its like), and plain C. All give the same bits.
+ * (the DSP extension: SMLAD, and SMLABB with its like), and plain C. All give the same bits. Of wide ones the compiler
+ * has made sure that no sum leaves 32 bits, whatever the numbers.
  */
 #ifndef BURN_VEC_Q8_H
 #define BURN_VEC_Q8_H
@@ -29,6 +30,13 @@
 #define BURN_Q8_UNROLL
 #endif
 
+/* The compiler knows nothing of the pointer p but its value: else gcc computes the rows' places from one another. */
+#if defined(__GNUC__)
+#define BURN_Q8_OPAQUE(p) __asm__("" : "+r"(p))
+#else
+#define BURN_Q8_OPAQUE(p) ((void)0)
+#endif
+
 /* Goes before a kernel: gcc would make vectors, in memory, of sums that stand in registers. */
 #if defined(BURN_Q8_MVE) && defined(__GNUC__) && !defined(__clang__)
 #define BURN_Q8_SCALAR __attribute__((optimize("no-tree-slp-vectorize")))
@@ -37,7 +45,7 @@
 #endif
 
 #if defined(BURN_Q8_DSP)
-BURN_INLINE uint32_t burn_q8_word(const int8_t *p)
+BURN_INLINE uint32_t burn_q8_word(const void *p)
 {
     uint32_t w;
     memcpy(&w, p, 4);
@@ -60,51 +68,99 @@ BURN_INLINE int16x2_t burn_q8_odd(uint32_t w)
     return __sxtb16((int32_t)__ror(w, 8));
 #endif
 }
+
+/* Four elements as two pairs of half words: the first two and the others, or of bytes the even and the odd ones; and
+ * four bytes as they meet these. */
+BURN_INLINE void burn_q8_row(int wide, const void *p, int16x2_t *first, int16x2_t *second)
+{
+    *first = wide ? (int16x2_t)burn_q8_word(p) : burn_q8_even(burn_q8_word(p));
+    *second = wide ? (int16x2_t)burn_q8_word((const unsigned char *)p + 4) : burn_q8_odd(burn_q8_word(p));
+}
+
+BURN_INLINE void burn_q8_column(int wide, const int8_t *p, int16x2_t *first, int16x2_t *second)
+{
+    const uint32_t w = burn_q8_word(p), even = (uint32_t)burn_q8_even(w), odd = (uint32_t)burn_q8_odd(w);
+    *first = (int16x2_t)(wide ? (even & 0xffffu) | odd << 16 : even); /* one instruction: PKHBT, PKHTB */
+    *second = (int16x2_t)(wide ? (odd & 0xffff0000u) | even >> 16 : odd);
+}
 #endif
 
-/* s[i*columns + j] = sum over k of a[i*am + k] * b[j*bm + k]. rows and columns (at most 4), n, am and bm are constants
- * where this is inlined. */
-BURN_INLINE void burn_q8_tile(int rows, int columns, ptrdiff_t n, const int8_t *a, ptrdiff_t am, const int8_t *b,
-                              ptrdiff_t bm, int32_t *s)
+/* The place of element i, and its value. */
+BURN_INLINE const void *burn_q8_at(int wide, const void *p, ptrdiff_t i)
+{
+    return (const unsigned char *)p + (wide ? 2 : 1) * i;
+}
+
+BURN_INLINE int32_t burn_q8_value(int wide, const void *p, ptrdiff_t i)
+{
+    return wide ? ((const int16_t *)p)[i] : ((const int8_t *)p)[i];
+}
+
+/* s[i*columns + j] = sum over k of a[i*am + k] * b[j*bm + k]. wide, rows and columns (at most 4), n, am and bm are
+ * constants where this is inlined. */
+BURN_INLINE void burn_q8_tile(int wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
+                              const int8_t *b, ptrdiff_t bm, int32_t *s)
 {
     int32_t sum[16];
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * columns; i++)
         sum[i] = 0;
 #if defined(BURN_Q8_MVE)
-    for (ptrdiff_t k = 0; k < n; k += 16) {
-        const mve_pred16_t in = vctp8q((uint32_t)(n - k));
+    const int step = wide ? 8 : 16;
+    const unsigned char *x[4];
+    const int8_t *y[4];
+    BURN_Q8_UNROLL
+    for (int i = 0; i < rows; i++)
+        x[i] = burn_q8_at(wide, a, i * am);
+    BURN_Q8_UNROLL
+    for (int j = 0; j < columns; j++)
+        y[j] = b + j * bm;
+    for (ptrdiff_t k = 0; k < n; k += step) {
+        const mve_pred16_t in = wide ? vctp16q((uint32_t)(n - k)) : vctp8q((uint32_t)(n - k));
+        const int whole = n % step == 0;
         int8x16_t row[4];
+        int16x8_t wide_row[4];
         BURN_Q8_UNROLL
-        for (int i = 0; i < rows; i++)
-            row[i] = n % 16 ? vldrbq_z_s8(a + i * am + k, in) : vldrbq_s8(a + i * am + k);
+        for (int i = 0; i < rows; i++) {
+            BURN_Q8_OPAQUE(x[i]);
+            if (wide)
+                wide_row[i] = whole ? vldrhq_s16((const void *)x[i]) : vldrhq_z_s16((const void *)x[i], in);
+            else
+                row[i] = whole ? vldrbq_s8((const void *)x[i]) : vldrbq_z_s8((const void *)x[i], in);
+            x[i] += 16;
+        }
         BURN_Q8_UNROLL
         for (int j = 0; j < columns; j++) {
-            const int8x16_t column = n % 16 ? vldrbq_z_s8(b + j * bm + k, in) : vldrbq_s8(b + j * bm + k);
+            BURN_Q8_OPAQUE(y[j]);
+            int8x16_t column;
+            int16x8_t wide_column;
+            if (wide)
+                wide_column = whole ? vldrbq_s16(y[j]) : vldrbq_z_s16(y[j], in);
+            else
+                column = whole ? vldrbq_s8(y[j]) : vldrbq_z_s8(y[j], in);
+            y[j] += step;
             BURN_Q8_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * columns + j] = vmladavaq_s8(sum[i * columns + j], row[i], column);
+                sum[i * columns + j] = wide ? vmladavaq_s16(sum[i * columns + j], wide_row[i], wide_column)
+                                            : vmladavaq_s8(sum[i * columns + j], row[i], column);
         }
     }
 #else
     ptrdiff_t k = 0;
 #if defined(BURN_Q8_DSP)
     for (; k + 4 <= n; k += 4) {
-        int16x2_t even[4], odd[4];
+        int16x2_t first[4], second[4];
         BURN_Q8_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const uint32_t w = burn_q8_word(a + i * am + k);
-            even[i] = burn_q8_even(w);
-            odd[i] = burn_q8_odd(w);
-        }
+        for (int i = 0; i < rows; i++)
+            burn_q8_row(wide, burn_q8_at(wide, a, i * am + k), &first[i], &second[i]);
         BURN_Q8_UNROLL
         for (int j = 0; j < columns; j++) {
-            const uint32_t w = burn_q8_word(b + j * bm + k);
-            const int16x2_t column_even = burn_q8_even(w), column_odd = burn_q8_odd(w);
+            int16x2_t column_first, column_second;
+            burn_q8_column(wide, b + j * bm + k, &column_first, &column_second);
             BURN_Q8_UNROLL
             for (int i = 0; i < rows; i++) {
-                sum[i * columns + j] = __smlad(even[i], column_even, sum[i * columns + j]);
-                sum[i * columns + j] = __smlad(odd[i], column_odd, sum[i * columns + j]);
+                sum[i * columns + j] = __smlad(first[i], column_first, sum[i * columns + j]);
+                sum[i * columns + j] = __smlad(second[i], column_second, sum[i * columns + j]);
             }
         }
     }
@@ -113,7 +169,7 @@ BURN_INLINE void burn_q8_tile(int rows, int columns, ptrdiff_t n, const int8_t *
         int32_t row[4];
         BURN_Q8_UNROLL
         for (int i = 0; i < rows; i++)
-            row[i] = a[i * am + k];
+            row[i] = burn_q8_value(wide, a, i * am + k);
         BURN_Q8_UNROLL
         for (int j = 0; j < columns; j++) {
             const int32_t column = b[j * bm + k];
@@ -140,8 +196,8 @@ BURN_INLINE int32x4_t burn_q8_four(int32_t s0, int32_t s1, int32_t s2, int32_t s
 }
 
 /* burn_q8_taps below, of eight channels. */
-BURN_INLINE void burn_q8_pairs(int rows, int taps, const int8_t *const *x, const int8_t *w, ptrdiff_t g, ptrdiff_t c,
-                               burn_q8_pair *s)
+BURN_INLINE void burn_q8_pairs(int wide, int rows, int taps, const void *const *x, const int8_t *w, ptrdiff_t g,
+                               ptrdiff_t c, burn_q8_pair *s)
 {
     int32x4_t even[2], odd[2];
     BURN_Q8_UNROLL
@@ -152,7 +208,8 @@ BURN_INLINE void burn_q8_pairs(int rows, int taps, const int8_t *const *x, const
         const int16x8_t v = vldrbq_s16(w);
         BURN_Q8_UNROLL
         for (int i = 0; i < rows; i++) {
-            const int16x8_t u = vldrbq_s16(x[i * taps + t] + c);
+            const void *const p = burn_q8_at(wide, x[i * taps + t], c);
+            const int16x8_t u = wide ? vldrhq_s16(p) : vldrbq_s16(p);
             even[i] = vaddq_s32(even[i], vmullbq_int_s16(u, v));
             odd[i] = vaddq_s32(odd[i], vmulltq_int_s16(u, v));
         }
@@ -184,16 +241,16 @@ BURN_INLINE void burn_q8_put_four(void *p, int bytes, int32x4_t v)
 }
 #endif
 
-/* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j]: pixel i's taps begin at x[i*taps]. rows, lanes
- * (4, or BURN_Q8_LANES) and taps are constants where this is inlined. */
-BURN_INLINE void burn_q8_taps(int rows, int lanes, int taps, const int8_t *const *x, const int8_t *w, ptrdiff_t g,
-                              ptrdiff_t c, int32_t *s)
+/* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j]: pixel i's taps begin at x[i*taps]. wide,
+ * rows, lanes (4, or BURN_Q8_LANES) and taps are constants where this is inlined. */
+BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
+                              ptrdiff_t g, ptrdiff_t c, int32_t *s)
 {
     (void)lanes;
 #if defined(BURN_Q8_MVE)
     if (lanes == 8) {
         burn_q8_pair sum[2];
-        burn_q8_pairs(rows, taps, x, w, g, c, sum);
+        burn_q8_pairs(wide, rows, taps, x, w, g, c, sum);
         BURN_Q8_UNROLL
         for (int i = 0; i < rows; i++) {
             int32x4x2_t both;
@@ -211,49 +268,81 @@ BURN_INLINE void burn_q8_taps(int rows, int lanes, int taps, const int8_t *const
         sum[i] = 0;
     for (int t = 0; t < taps; t++, w += g) {
 #if defined(BURN_Q8_DSP)
-        const uint32_t v = burn_q8_word(w);
-        const int16x2_t even = burn_q8_even(v), odd = burn_q8_odd(v);
-        BURN_Q8_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const uint32_t u = burn_q8_word(x[i * taps + t] + c);
-            const int16x2_t x_even = burn_q8_even(u), x_odd = burn_q8_odd(u);
-            sum[i * 4] = __smlabb(x_even, even, sum[i * 4]);
-            sum[i * 4 + 1] = __smlabb(x_odd, odd, sum[i * 4 + 1]);
-            sum[i * 4 + 2] = __smlatt(x_even, even, sum[i * 4 + 2]);
-            sum[i * 4 + 3] = __smlatt(x_odd, odd, sum[i * 4 + 3]);
-        }
-#else
-        BURN_Q8_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const int8_t *const u = x[i * taps + t] + c;
+        if (!wide) {
+            const uint32_t v = burn_q8_word(w);
+            const int16x2_t even = burn_q8_even(v), odd = burn_q8_odd(v);
             BURN_Q8_UNROLL
-            for (int j = 0; j < 4; j++)
-                sum[i * 4 + j] += u[j] * w[j];
+            for (int i = 0; i < rows; i++) {
+                const uint32_t u = burn_q8_word((const int8_t *)x[i * taps + t] + c);
+                const int16x2_t x_even = burn_q8_even(u), x_odd = burn_q8_odd(u);
+                sum[i * 4] = __smlabb(x_even, even, sum[i * 4]);
+                sum[i * 4 + 1] = __smlabb(x_odd, odd, sum[i * 4 + 1]);
+                sum[i * 4 + 2] = __smlatt(x_even, even, sum[i * 4 + 2]);
+                sum[i * 4 + 3] = __smlatt(x_odd, odd, sum[i * 4 + 3]);
+            }
+            continue;
         }
 #endif
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const void *const u = burn_q8_at(wide, x[i * taps + t], c);
+            BURN_Q8_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[i * 4 + j] += burn_q8_value(wide, u, j) * w[j];
+        }
     }
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * 4; i++)
         s[i] = sum[i];
 }
 
-/* Word by word where machines read words anywhere: the pieces are short, and a library's function may go by bytes. */
-BURN_INLINE int8_t *burn_q8_copy(int8_t *to, const int8_t *from, ptrdiff_t n)
+/* n elements, the place behind them. Word by word where machines read words anywhere: the pieces are short, and a
+ * library's function, which compilers make of loops over bytes, takes longer to begin. */
+BURN_INLINE void *burn_q8_copy(int wide, void *to, const void *from, ptrdiff_t n)
 {
+    unsigned char *const q = to;
+    const unsigned char *const p = from;
+    const ptrdiff_t bytes = wide ? 2 * n : n;
     ptrdiff_t i = 0;
-#if defined(__ARM_FEATURE_UNALIGNED)
-    for (; i + 4 <= n; i += 4)
-        memcpy(to + i, from + i, 4);
+#if defined(BURN_Q8_MVE)
+    for (; i < bytes; i += 16) {
+        const mve_pred16_t in = vctp8q((uint32_t)(bytes - i));
+        vstrbq_p_u8(q + i, vldrbq_z_u8(p + i, in), in);
+    }
+#elif defined(__ARM_FEATURE_UNALIGNED)
+    for (; i + 4 <= bytes; i += 4)
+        memcpy(q + i, p + i, 4);
+    if (i < bytes) {
+        if (bytes & 2)
+            memcpy(q + i, p + i, 2);
+        if (bytes & 1)
+            q[bytes - 1] = p[bytes - 1];
+    }
+#else
+    for (; wide && i < bytes; i += 2)
+        *(int16_t *)(void *)(q + i) = *(const int16_t *)(const void *)(p + i);
+    for (; i < bytes; i++)
+        q[i] = p[i];
 #endif
-    for (; i < n; i++)
-        to[i] = from[i];
-    return to + n;
+    return q + bytes;
 }
 
-BURN_INLINE int8_t *burn_q8_fill(int8_t *to, int8_t with, ptrdiff_t n)
+BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
-        to[i] = with;
-    return to + n;
+    int16_t *const halves = to;
+    int8_t *const bytes = to;
+#if defined(BURN_Q8_MVE)
+    const int16x8_t v = wide ? vdupq_n_s16(with) : (int16x8_t)vdupq_n_s8((int8_t)with);
+    for (ptrdiff_t i = 0, size = wide ? 2 * n : n; i < size; i += 16)
+        vstrbq_p_s8(bytes + i, (int8x16_t)v, vctp8q((uint32_t)(size - i)));
+#else
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (wide)
+            halves[i] = with;
+        else
+            bytes[i] = (int8_t)with;
+    }
+#endif
+    return wide ? (void *)(halves + n) : (void *)(bytes + n);
 }
 #endif

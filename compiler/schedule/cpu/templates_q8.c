@@ -70,25 +70,16 @@ static void fill_taps(const Buffer *b, void *to) {
 }
 
 // ---------------------------------------------------------------- holes
-static void name_hole(Arena *a, Kernel *k, const char *name, bool wide, const char *function) {
-    const char *text = arena_printf(a, "burn_q%d_%s", wide ? 16 : 8, function);
-    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_NAME, .text = text });
-}
-
 static bool is_wide(const Kernel *k) { return k->anchor->in[0]->type.dtype == DT_I16; }
 
 static void type_holes(Arena *a, Kernel *k) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "AT", .kind = HOLE_ELEMENT, .value = k->anchor->in[0]->type.dtype });
-    name_hole(a, k, "PUT", is_wide(k), "fill");
+    template_hole(a, k, "WIDE", is_wide(k));
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
 }
 
 // Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
 static void tile_holes(Arena *a, Kernel *k, const Options *o, int64_t rows, int64_t columns) {
-    if (template_hole_value(k, "PACKED"))
-        VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_NAME, .text = "burn_q4_tile" });
-    else name_hole(a, k, "TILE", is_wide(k), "tile");
-    name_hole(a, k, "COPY", is_wide(k), "copy");
     int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
     TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc },
         { "VECTORS", o->machine.integers == INTEGER_MVE && columns >= 4 });
@@ -163,8 +154,6 @@ static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
     geometry_holes(a, k, c);
     type_holes(a, k);
     k->scratch_bytes = padded ? c->oc * (is_wide(k) ? 2 : 1) : 0;
-    name_hole(a, k, "TAPS_OF", is_wide(k), "taps");
-    name_hole(a, k, "PAIRS_OF", is_wide(k), "pairs");
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)type_count(&k->operand[1]->type),
         "taps of all channels", fill_taps);
 }
