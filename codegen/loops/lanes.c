@@ -90,7 +90,9 @@ static bool load(Lanes *l, Expr *e) {
 }
 
 // The integers of 32 bits, or fewer, that e has as 64; NULL: none.
-static Expr *widened(Expr *e) { return e->op == E_Cast && is_short(e->a[0]) && e->a[0]->dtype != DT_U32 ? e->a[0] : NULL; }
+static Expr *widened(Expr *e) {
+    return e->op == E_Cast && is_short(e->a[0]) && e->a[0]->dtype != DT_U32 ? e->a[0] : NULL;
+}
 
 static bool is_word(const Expr *e) { return e->op == E_Const && e->c.i >= INT32_MIN && e->c.i <= INT32_MAX; }
 

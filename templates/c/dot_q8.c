@@ -27,7 +27,7 @@
  *                     C begin at pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
- *   VECTORS           a condition, 0 or of the preprocessor, under which sums are stored four at a time. N is 4 or more
+ *   VECTORS           a condition, 0 or of the preprocessor: sums are stored four at a time. N is 4 or more
  *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, of which the lower bits are stored; acc is an int32x4_t
  *
  * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP elements where WINDOW is 1.

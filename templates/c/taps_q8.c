@@ -18,7 +18,7 @@
  *                     pixels x_at and y_at of theirs
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
- *   VECTORS           a condition, 0 or of the preprocessor, under which sums are stored eight at a time. N is 8 or more
+ *   VECTORS           a condition, 0 or of the preprocessor: sums are stored eight at a time. N is 8 or more
  *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, elements of 16 bits; acc is a burn_q8_pair
  *
  * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done

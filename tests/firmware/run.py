@@ -75,8 +75,8 @@ def quantized(burncc, q):
     """digits on integers."""
     if not q.exists():
         q.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([burncc, "quantize", str(DIGITS / "digits.onnx"), "--data", f"images:{DIGITS / 'images'}", "--quiet",
-                        "-f", "-o", str(q)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([burncc, "quantize", str(DIGITS / "digits.onnx"), "--data", f"images:{DIGITS / 'images'}",
+                        "--quiet", "-f", "-o", str(q)], check=True, stdout=subprocess.DEVNULL)
     return q
 
 
