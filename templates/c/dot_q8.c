@@ -154,10 +154,14 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                         BURN_Q8_UNROLL
                         for (ptrdiff_t i = 0; i < MR; i++) {
                             const ptrdiff_t m = y * W + at + i, column = g * N + first;
+#if W % MR
+                            if (at + i < x)
+                                continue;
+#endif
                             const int32_t *const s = sum + i * NC;
                             const int32x4_t four = burn_q8_four(s[0], s[1], s[MR == 2 ? 4 : 2],
                                 s[MR == 2 ? 5 : 3]);
-                            burn_q8_put_four(C + b * CB + m * CM + column, sizeof *C,
+                            burn_q8_put_four(C + b * CB + m * CM + column, sizeof *C, N % 4 ? n - first : 0,
                                 VECTOR_EPILOGUE(four, b, m, column));
                         }
                     }

@@ -103,7 +103,12 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                     BURN_Q8_UNROLL
                     for (ptrdiff_t i = 0; i < MR; i++) {
                         const ptrdiff_t m = y * W + at + i;
-                        burn_q8_put_pairs(C + b * CB + m * CM + n, sizeof *C, VECTOR_EPILOGUE(sum[i], b, m, n));
+#if W % MR
+                        if (at + i < x)
+                            continue;
+#endif
+                        burn_q8_put_pairs(C + b * CB + m * CM + n, sizeof *C, N % 8 ? c - n : 0,
+                            VECTOR_EPILOGUE(sum[i], b, m, n));
                     }
                 }
 #else

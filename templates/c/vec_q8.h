@@ -221,23 +221,36 @@ BURN_INLINE void burn_q8_pairs(int wide, int rows, int taps, const void *const *
     }
 }
 
-BURN_INLINE void burn_q8_put_pairs(void *p, int bytes, int16x8_t v)
+/* Eight elements of 1 or 2 bytes, but for the first `from`. */
+BURN_INLINE void burn_q8_put_pairs(void *p, int bytes, ptrdiff_t from, int16x8_t v)
 {
-    if (bytes == 1)
+    const mve_pred16_t in = (mve_pred16_t)~vctp16q((uint32_t)from);
+    if (from == 0 && bytes == 1)
         vstrbq_s16(p, v);
-    else
+    else if (from == 0)
         vstrhq_s16(p, v);
+    else if (bytes == 1)
+        vstrbq_p_s16(p, v, in);
+    else
+        vstrhq_p_s16(p, v, in);
 }
 
-/* Four elements of 1, 2 or 4 bytes. */
-BURN_INLINE void burn_q8_put_four(void *p, int bytes, int32x4_t v)
+/* Four elements of 1, 2 or 4 bytes, but for the first `from`. */
+BURN_INLINE void burn_q8_put_four(void *p, int bytes, ptrdiff_t from, int32x4_t v)
 {
-    if (bytes == 1)
+    const mve_pred16_t in = (mve_pred16_t)~vctp32q((uint32_t)from);
+    if (from == 0 && bytes == 1)
         vstrbq_s32(p, v);
-    else if (bytes == 2)
+    else if (from == 0 && bytes == 2)
         vstrhq_s32(p, v);
-    else
+    else if (from == 0)
         vstrwq_s32(p, v);
+    else if (bytes == 1)
+        vstrbq_p_s32(p, v, in);
+    else if (bytes == 2)
+        vstrhq_p_s32(p, v, in);
+    else
+        vstrwq_p_s32(p, v, in);
 }
 #endif
 
