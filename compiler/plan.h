@@ -13,8 +13,10 @@ typedef struct Kernel Kernel;
 typedef struct Buffer Buffer;
 typedef enum Place { PLACE_INPUT, PLACE_OUTPUT, PLACE_WEIGHT, PLACE_WORK, PLACE_ALIAS } Place;
 typedef struct Gap { int first, last; } Gap;
-// its kernel reads what it overwrites before, where this begins so many bytes further on, or more
-typedef struct Over { const Buffer *dying; int64_t distance; } Over;
+// its kernel reads what it overwrites before, where this begins so many bytes further on, or more; above: if it goes
+// from the end to the beginning, where this begins so many bytes further down, or more
+typedef struct Over { const Buffer *dying; int64_t distance, above; } Over;
+enum { NOT_ABOVE = 1 << 30 };
 struct Buffer {
     Place place;
     int index;                                          // which input, output

@@ -220,9 +220,9 @@ static void try_over(const Plan *p, const Kernel *k, int at) {
                 || (in->first >= at && !v->is_input)
                 || !alone(p, v, in, at, end))
                 continue;
-            if (k->strips ? strips_distance(p, k->strips, v, &distance) :
-                            template_distance(p->graph, k, v, &distance))
-                VEC_PUSH(p->arena, out->over_dying, ((Over){ in, distance }));
+            if (k->strips ? strips_distance(p, k->strips, v, &distance) : template_distance(p->graph, k, v, &distance))
+                VEC_PUSH(p->arena, out->over_dying,
+                    ((Over){ in, distance, k->strips ? NOT_ABOVE : template_above(p->graph, k) }));
         }
 }
 
@@ -276,6 +276,23 @@ static void place_work(Plan *p) {
     if (p->work_bytes > MAX_STATIC_WORK && !graph_root(p->graph)->symbols.n)
         diag_error_as(EXIT_LIMIT, NULL, "the values between the operators take %lld GiB, a program's may take %lld",
             (long long)(p->work_bytes >> 30), (long long)(MAX_STATIC_WORK >> 30));
+}
+
+// Kernels whose result lies over the end of what they read go from the end.
+static void set_ways(const Plan *p) {
+    for (int i = 0; i < p->kernels.n; i++) {
+        Kernel *k = p->kernels.at[i];
+        const Buffer *out = k->writes.n == 1 ? plan_value(p, k->writes.at[0]).buffer : NULL;
+        bool back = false;
+        for (int j = 0; out && out->place == PLACE_WORK && j < out->over_dying.n; j++) {
+            const Over *o = &out->over_dying.at[j];
+            const Buffer *in = o->dying;
+            const bool meet = in->bank == out->bank && in->offset < out->offset + out->bytes
+                && out->offset < in->offset + in->bytes;
+            back = back || (meet && out->offset > in->offset - align_up(o->distance));
+        }
+        template_back(k, back);
+    }
 }
 
 static void place_weights(Plan *p) {
@@ -334,6 +351,7 @@ bool memory_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n; i++) try_over(p, p->kernels.at[i], i);
     int errors = diag_errors();
     place_work(p);
+    set_ways(p);
     place_weights(p);
     return diag_errors() == errors;
 }

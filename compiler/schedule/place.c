@@ -3,7 +3,8 @@
 // at once overlap, and the end of the last.
 //
 // A result may lie over an operand that dies with it, from some distance below its beginning on: its kernel has read
-// the bytes that it overwrites.
+// the bytes that it overwrites. Where that leaves holes, kernels may go from the end to the beginning, with the result
+// some distance above: of layers that follow one another every second one does, and the results go up and down.
 //
 // Buffers are put down one after the other, each at the lowest place where it meets none that is there already: only
 // the sequence is open. The best of some plain ones (largest first, most crowded first, ...) is improved while it is
@@ -35,8 +36,8 @@ typedef struct Placing {
     int *order; Blocked *blocked;
     int64_t steps;
     uint64_t random;
+    bool ways;                                          // kernels may go from the end to the beginning
 } Placing;
-
 
 static uint32_t draw(Placing *s, int below) {
     s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);     // Knuth, MMIX
@@ -60,22 +61,24 @@ static int nth_met(const Placing *s, const Item *x, int n) {
     return i;
 }
 
-// How far above `out` the buffer `in` has to begin where out may lie over it; false: it may not.
-static bool over(const Item *out, const Item *in, int64_t *distance) {
-    for (int i = 0; i < out->of->over_dying.n; i++) {
-        if (out->of->over_dying.at[i].dying != in->of) continue;
-        *distance = align_up(out->of->over_dying.at[i].distance);
-        return true;
-    }
-    return false;
+// How `out` may lie over the buffer `in`; NULL: it may not.
+static const Over *over(const Item *out, const Item *in) {
+    for (int i = 0; i < out->of->over_dying.n; i++)
+        if (out->of->over_dying.at[i].dying == in->of) return &out->of->over_dying.at[i];
+    return NULL;
 }
 
 // Where x may not be because of y, which is there.
-static Blocked blocked_by(const Item *x, const Item *y) {
+static Blocked blocked_by(const Placing *s, const Item *x, const Item *y) {
     Blocked b = { y->offset - x->bytes, y->offset + y->bytes };
-    int64_t distance;
-    if (over(x, y, &distance)) b.low = y->offset - distance;
-    else if (over(y, x, &distance)) b.high = y->offset + distance;
+    const Over *o;
+    if ((o = over(x, y))) {
+        b.low = y->offset - align_up(o->distance);
+        if (s->ways && align_up(o->above) < y->bytes) b.high = y->offset + align_up(o->above);
+    } else if ((o = over(y, x))) {
+        b.high = y->offset + align_up(o->distance);
+        if (s->ways && align_up(o->above) < x->bytes) b.low = y->offset - align_up(o->above);
+    }
     return b;
 }
 
@@ -85,7 +88,7 @@ static int64_t lowest_gap(Placing *s, const Item *x) {
     int64_t at = 0;
     for (int i = next_met(s, x, 0); i < s->n; i = next_met(s, x, i + 1)) {
         if (!s->items[i].there) continue;
-        const Blocked b = blocked_by(x, &s->items[i]);
+        const Blocked b = blocked_by(s, x, &s->items[i]);
         int j = n++;
         for (; j > 0 && s->blocked[j - 1].low > b.low; j--) s->blocked[j] = s->blocked[j - 1];
         s->steps += n - j;
@@ -185,6 +188,14 @@ static void improve(Placing *s, Best *b, int64_t bound) {
     }
 }
 
+static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+
+// Bytes of one buffer that lie in another, which begins so far behind it.
+static int64_t in_common(int64_t first, int64_t second, int64_t distance) {
+    const int64_t d = align_up(distance), both = larger(first, second + (d > 0 ? d : 0));
+    return larger(first + second - both, 0);
+}
+
 // No placement needs less: most bytes alive at once, less what results share with operands that die there.
 static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
     int64_t most = 0;
@@ -194,22 +205,22 @@ static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
             for (int j = 0; j < s->items[i].of->over_dying.n; j++) {
                 const Over *o = &s->items[i].of->over_dying.at[j];
                 if (o->dying->bank != s->items[i].of->bank) continue;
-                int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes), d = align_up(o->distance),
-                        both = in + (d > 0 ? d : 0);
+                int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes);
                 if (buffer_alive(s->items[i].of, at) && buffer_alive(o->dying, at))
-                    shared += both < out ? in : out + in > both ? out + in - both : 0;
+                    shared += larger(in_common(out, in, o->distance), in_common(in, out, o->above));
             }
         if (live[at] - shared > most) most = live[at] - shared;
     }
     return most;
 }
 
-static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bool improves) {
+static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bool improves, bool ways) {
     Placing s = { .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
         .order = NEW_ARRAY(a, int, n + 1),
         .blocked = NEW_ARRAY(a, Blocked, n + 1),
-        .random = 1 };
+        .random = 1,
+        .ways = ways };
     Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), NEW_ARRAY(a, int64_t, n + 1) };
     int moments = 0;
     for (int i = 0; i < n; i++) {
@@ -240,10 +251,16 @@ static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bo
 }
 
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
-    return place(a, n, buffers, bound, true);
+    const int64_t forward = place(a, n, buffers, bound, true, false);
+    int64_t *offsets = NEW_ARRAY(a, int64_t, n + 1);
+    if (forward <= *bound) return forward;
+    for (int i = 0; i < n; i++) offsets[i] = buffers[i]->offset;
+    const int64_t both = place(a, n, buffers, bound, true, true);
+    for (int i = 0; both >= forward && i < n; i++) buffers[i]->offset = offsets[i];
+    return both < forward ? both : forward;
 }
 
 int64_t place_roughly(Arena *a, int n, Buffer *const *buffers) {
     int64_t bound;
-    return place(a, n, buffers, &bound, false);
+    return place(a, n, buffers, &bound, false, false);
 }

@@ -25,6 +25,7 @@
  *   MR NC             tile: MR <= 2 rows, at most W; NC <= 4 columns, at most N
  *   STRIP             1: rows strip..strip_end-1 of all, whole tiles or lines; A, of pixels of XW elements, and
  *                     C begin at pixels x_at and y_at of theirs
+ *   BACK              1: from the last row to the first
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
  *   VECTORS           a condition, 0 or of the preprocessor: sums are stored four at a time. N is 4 or more
@@ -76,6 +77,7 @@
 #define MR 2
 #define NC 2
 #define STRIP 0
+#define BACK 0
 #define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
@@ -95,16 +97,25 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
     const ptrdiff_t first_line = strip / W, end_line = (strip_end + W - 1) / W;
     A -= x_at * XW;
     C -= y_at * CM;
-#else
+#elif !BACK
     const ptrdiff_t first_line = 0, end_line = H;
 #endif
+#if BACK
+    for (ptrdiff_t b = BATCH - 1; b >= 0; b--)
+#else
     for (ptrdiff_t b = 0; b < BATCH; b++)
+#endif
         for (ptrdiff_t g = 0; g < G; g++)
+#if BACK
+            for (ptrdiff_t y = H - 1; y >= 0; y--)
+                for (ptrdiff_t x = (W - 1) / MR * MR; x >= 0; x -= MR) {
+#else
             for (ptrdiff_t y = first_line; y < end_line; y++)
 #if STRIP
                 for (ptrdiff_t x = y == first_line ? strip - y * W : 0; x < W && y * W + x < strip_end; x += MR) {
 #else
                 for (ptrdiff_t x = 0; x < W; x += MR) {
+#endif
 #endif
                     const AT *const from = A + b * AB + g * AG;
                     const int8_t *const columns = B + b * BB + g * N * KB;

@@ -16,6 +16,7 @@
  *   MR                pixels at a time: 1 or 2, at most W
  *   STRIP             1: rows strip..strip_end-1 of all, whole lines; A, of pixels of XW elements, and C begin at
  *                     pixels x_at and y_at of theirs
+ *   BACK              1: from the last row to the first
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
  *   VECTORS           a condition, 0 or of the preprocessor: sums are stored eight at a time. N is 8 or more
@@ -54,6 +55,7 @@
 #define CM 64
 #define MR 2
 #define STRIP 0
+#define BACK 0
 #define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
@@ -79,12 +81,18 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
     const ptrdiff_t first_line = strip / W, end_line = strip_end / W;
     A -= x_at * XW;
     C -= y_at * CM;
-#else
+#elif !BACK
     const ptrdiff_t first_line = 0, end_line = H;
 #endif
+#if BACK
+    for (ptrdiff_t b = BATCH - 1; b >= 0; b--)
+        for (ptrdiff_t y = H - 1; y >= 0; y--)
+            for (ptrdiff_t x = (W - 1) / MR * MR; x >= 0; x -= MR) {
+#else
     for (ptrdiff_t b = 0; b < BATCH; b++)
         for (ptrdiff_t y = first_line; y < end_line; y++)
             for (ptrdiff_t x = 0; x < W; x += MR) {
+#endif
                 const ptrdiff_t at = x + MR <= W ? x : W - MR;
                 const void *tap[MR * TAPS];
                 for (int i = 0, t = 0; i < MR; i++)

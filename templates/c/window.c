@@ -18,6 +18,7 @@
  *   APART               1: with MR 1: its sums are a function that the kernels of a file share
  *   RELU RELU_HERE      1: what is stored is no less than 0 where RELU_HERE is not 0
  *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
+ *   BACK                1: from the last pixel to the first
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_w): [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is
@@ -56,6 +57,7 @@
 #define RELU 0
 #define RELU_HERE 0
 #define STRIP 0
+#define BACK 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
@@ -80,7 +82,11 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #else
     const ptrdiff_t first_row = 0, end_row = N * OH;
 #endif
+#if BACK
+    for (ptrdiff_t row = end_row - 1; row >= first_row; row--) {
+#else
     for (ptrdiff_t row = first_row; row < end_row; row++) {
+#endif
 #if STRIP
         const ptrdiff_t first = row == first_row ? strip - row * OW : 0, end = row + 1 == end_row ? strip_end - row * OW
                                                                                                   : OW;
@@ -93,7 +99,15 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
         const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
 #endif
         const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
+#if BACK
+        for (ptrdiff_t left = end, many; left > first; left -= many) {
+            const ptrdiff_t begin = (left - MR) * SW - PW;
+            const int whole = left - MR >= first && begin >= 0 && begin + (MR - 1) * SW + (KW - 1) * DW < IW;
+            const ptrdiff_t ow = whole ? left - MR : left - 1;
+            (void)whole;
+#else
         for (ptrdiff_t ow = first, many; ow < end; ow += many) {
+#endif
             const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
@@ -103,7 +117,7 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #endif
             many = 1;
             (void)p;
-#if MR > 1
+#if MR > 1 && !BACK
             const int whole = iw >= 0 && ow + MR <= end && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
 #endif
             for (ptrdiff_t panel = 0; panel < G * OC;) {

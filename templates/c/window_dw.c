@@ -7,6 +7,7 @@
  *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC   as in window.c
  *   STRIP               as in window.c, whole rows
  *   NR                  channels together: 1, or 4, of one pixel 8, where MULT and XC are 1
+ *   BACK                1: from the last pixel to the first
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
  * W is packed by the compiler (pack_window_dw_w): [kh][kw][C].
@@ -37,6 +38,7 @@
 #define YC 32
 #define NR 4
 #define STRIP 0
+#define BACK 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
@@ -54,10 +56,21 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
 #else
     const ptrdiff_t first_row = 0, end_row = N * OH;
 #endif
+#if BACK
+    for (ptrdiff_t row = end_row - 1; row >= first_row; row--) {
+#else
     for (ptrdiff_t row = first_row; row < end_row; row++) {
+#endif
         const ptrdiff_t n = row / OH, oh = row - n * OH, ih = oh * SH - PH;
         const ptrdiff_t h0 = ih < 0 ? (DH - 1 - ih) / DH : 0, low = (IH - ih + DH - 1) / DH, h1 = low < KH ? low : KH;
+#if BACK
+        for (ptrdiff_t left = OW, many; left > 0; left -= many) {
+            const ptrdiff_t begin = (left - 2) * SW - PW;
+            const int two = NR > 1 && left > 1 && begin >= 0 && begin + SW + (KW - 1) * DW < IW;
+            const ptrdiff_t ow = two ? left - 2 : left - 1;
+#else
         for (ptrdiff_t ow = 0, many; ow < OW; ow += many) {
+#endif
             const ptrdiff_t iw = ow * SW - PW, p = oh * OW + ow;
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
@@ -66,7 +79,11 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                 *const weights = W + (h0 * KW + w0) * C;
             float *const y = Y + (n * OH * OW + p) * YC;
             ptrdiff_t c = 0;
+#if BACK
+            many = two ? 2 : 1;
+#else
             many = NR > 1 && iw >= 0 && ow + 1 < OW && iw + SW + (KW - 1) * DW < IW ? 2 : 1;
+#endif
 #if NR > 1
             for (; many == 1 && c + 2 * NR <= C; c += 2 * NR) {
                 float sums[2 * NR];

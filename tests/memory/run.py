@@ -34,6 +34,18 @@ int main(void)
     return 0;
 }
 """
+SAME = """#include <burncc/model.h>
+MODEL(same)
+{
+    Tensor x = relu(conv2d(input("image", F32, 1, 3, 19, 15), "first", 16, 3, .padding = 1));
+    for (int i = 0; i < 4; i++) {
+        x = relu(conv2d(x, named("depth%d", i), 16, 3 + i % 2 * 2, .padding = 1 + i % 2, .groups = 16));
+        x = relu(conv2d(x, named("points%d", i), 16, 1));
+    }
+    x = relu(conv2d(x, "window", 16, 3, .padding = 1));
+    output("y", linear(flatten(conv2d(x, "last", 2, 3, .stride = 3), 1), "all", 2));
+}
+"""
 MODELS = {
     "digits": [ROOT / "models/digits/digits.onnx"],
     "shapes": [HERE / "shapes.c"],
@@ -65,6 +77,7 @@ MODEL(few)
     output("y", softmax(input("x", F32, 3, 12), 1));
 }
 """
+TEXTS = {"chain": CHAIN, "same": SAME}
 WAYS = {"a target without an operating system": ["--target", "cortex-m4"],
         "--ram": ["--target", "portable", "--ram", "64M"],
         "--optimize size": ["--target", "portable", "--optimize", "size"],
@@ -222,9 +235,9 @@ def quantized(args, folder, name, *options):
     described, size = [*MODELS["shapes"], "--set", "batch=1", "--set", "classes=2"], (19, 15)
     if name == "mobilenet":
         described, size = [*MOBILENET[:-1], "classes=2"], (64, 64)
-    if name == "chain":
-        described = [folder / "chain.c"]
-        described[0].write_text(CHAIN)
+    if name in TEXTS:
+        described = [folder / f"{name}.c"]
+        described[0].write_text(TEXTS[name])
     for label in range(2):
         where = folder / "noise" / str(label)
         where.mkdir(parents=True, exist_ok=True)
@@ -245,6 +258,23 @@ def integers(args, name, *options):
         want, apart = results(args, folder, model, ["--target", "generic"])
         got, over = results(args, folder, model, ["--target", "cortex-m4"])
         return got == want and over < apart, f"{over} bytes of {apart}"
+    return check
+
+
+def both_ways(args, *options):
+    """Of layers of one size every second one goes from its end to its beginning: no more than a result, the rows that
+    a window reaches back and what is beside them, and the bits of a plan without. options: of quantized(), or none."""
+    def check(folder):
+        (folder / "same.c").write_text(SAME)
+        model = quantized(args, folder, "same", *options[1:]) if options else [folder / "same.c"]
+        one_way = ["--target", "generic"] if options else ["--target", "portable", "--optimize", "size"]
+        want, _ = results(args, folder, model, one_way)
+        got, bytes_ = results(args, folder, model, ["--target", "portable", "--ram", "64M"] if not options else
+                              ["--target", "cortex-m4"])
+        text = (folder / "m.c").read_text()
+        size = (2 if "int16" in options else 1 if options else 4) * 16 * 15
+        ways = "row >= first_row" in text or "y >= 0" in text
+        return got == want and ways and bytes_ <= (19 + 4) * size + 256, f"{bytes_} bytes, a result has {19 * size}"
     return check
 
 
@@ -328,8 +358,10 @@ def main():
             checks.append((f"{what} within budgets, {name}", budgets(args, (name, *options), (75, 50, 25))))
     checks.append(("results over inputs", over_inputs(args)))
     for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
+        checks.append((f"{what} both ways", both_ways(args, "integers", *options)))
         checks.append((f"results of {what} over inputs", integers(args, "chain", *options)))
         checks.append((f"results of {what} over inputs, every shape", integers(args, "shapes", *options)))
+    checks.append(("floats both ways", both_ways(args)))
     checks.append(("a budget that is passed", refused(args)))
     checks.append(("constants past a budget", constants(args)))
     return run_checks(checks)

@@ -129,7 +129,11 @@ static int64_t shared(const Budget *b, const Strips *s, int from) {
             if (!in || in->place != PLACE_WORK || in->last >= from + s->n || in->first >= from
                 || !lies_over(b, last, s, v, &distance))
                 continue;
-            int64_t both = larger(out->bytes, in->bytes + larger(distance, 0));
+            int64_t both = larger(out->bytes, in->bytes + larger(distance, 0)), above = NOT_ABOVE;
+            if (s->n == 1 && template_distance(b->p->graph, last, v, &distance))
+                above = template_above(b->p->graph, last);
+            if (both > larger(in->bytes, out->bytes + larger(above, 0)))
+                both = larger(in->bytes, out->bytes + larger(above, 0));
             most = larger(most, in->bytes + out->bytes - both);
         }
     return most;

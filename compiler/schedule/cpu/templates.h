@@ -54,10 +54,16 @@ static inline bool template_may_over(const Kernel *k) { return k->template && k-
 // How many bytes behind the beginning of its result its operand v has to begin for the result to lie over it; false:
 // never.
 bool template_distance(const Graph *g, const Kernel *k, const Value *v, int64_t *bytes);
+// The same where its pixels go from the last to the first, by its hole BACK: how many bytes behind the beginning of its
+// operand its result has to begin. Of kernels that have a distance.
+int64_t template_above(const Graph *g, const Kernel *k);
+void template_back(Kernel *k, bool back);               // which way it goes
 bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes);
 // Where pixel p's window begins, in elements of the input.
 int64_t window_start(const Convolution *c, int64_t p);
+int64_t window_end(const Convolution *c, int64_t p);    // and behind its last element
 bool q8_distance(const Kernel *k, int64_t *bytes);      // templates_q8.c: of products of signed bytes
+int64_t q8_above(const Kernel *k);
 Convolution window_shape(const Graph *g, const Kernel *k);      // products are convolutions of one row, with a tap
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);

@@ -102,7 +102,7 @@ static void plan_product(Arena *a, Kernel *k, const Options *o, bool packed) {
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
         { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
         { "AX", s->a_row }, { "WINDOW", 0 }, { "BB", s->b_batch ? one : 0 }, { "CB", s->c_batch }, { "CM", s->c_row },
-        { "XW", s->a_row });
+        { "XW", s->a_row }, { "BACK", 0 });
     tile_holes(a, k, o, s->m, s->n);
     type_holes(a, k);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
@@ -126,7 +126,7 @@ static void plan_windows(Arena *a, Kernel *k, const Options *o, bool packed) {
         { "N", c->oc / c->groups }, { "K", row }, { "KP", kp }, { "KB", kb },
         { "PACKED", packed }, { "AG", ic }, { "WINDOW", !direct }, { "IC", ic },
         { "RUNS", runs }, { "BB", 0 }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
-        { "XW", c->x_axis[2] });
+        { "XW", c->x_axis[2] }, { "BACK", 0 });
     if (direct)
         TEMPLATE_HOLES(a, k, { "AB", c->x_batch }, { "AY", c->stride[1] * c->x_axis[1] },
             { "AX", c->stride[2] * c->x_axis[2] });
@@ -149,7 +149,7 @@ static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
     k->template = &template_taps_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc },
         { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
-        { "XW", c->x_axis[2] }, { "MR", c->out[2] < 2 ? 1 : 2 },
+        { "XW", c->x_axis[2] }, { "BACK", 0 }, { "MR", c->out[2] < 2 ? 1 : 2 },
         { "VECTORS", o->machine.integers == INTEGER_MVE && c->oc >= 8 });
     geometry_holes(a, k, c);
     type_holes(a, k);
@@ -175,6 +175,14 @@ static int64_t tile_start(const Kernel *k, int64_t b, int64_t y, int64_t at) {
     const int64_t line = b * template_hole_value(k, "H") + y;
     if (!rows) return window_start(&k->window, line * template_hole_value(k, "W") + at);
     return b * template_hole_value(k, "AB") + y * template_hole_value(k, "AY") + at * template_hole_value(k, "AX");
+}
+
+// And where it ends.
+static int64_t tile_end(const Kernel *k, int64_t b, int64_t y, int64_t row) {
+    const int64_t width = template_hole_value(k, "W"), lines = template_hole_value(k, "H");
+    if (k->anchor->op == OP_Conv) return window_end(&k->window, (b * lines + y) * width + row);
+    return b * template_hole_value(k, "AB") + y * template_hole_value(k, "AY") + row * template_hole_value(k, "AX")
+        + template_hole_value(k, "K");
 }
 
 // What of a tile's own result, counted from the first element of its last row, is stored before it has read the
@@ -216,4 +224,22 @@ bool q8_distance(const Kernel *k, int64_t *bytes) {
             }
     *bytes = distance;
     return true;
+}
+
+// From the first tile to the last, which is computed first: `needed` is the end of what those up to it read.
+int64_t q8_above(const Kernel *k) {
+    const int64_t lines = template_hole_value(k, "H"), width = template_hole_value(k, "W"),
+                  rows = template_hole_value(k, "MR"), cb = template_hole_value(k, "CB"),
+                  cm = template_hole_value(k, "CM"),
+                  from = (int64_t)dtype_size(k->anchor->in[0]->type.dtype),
+                  to = (int64_t)dtype_size(k->writes.at[0]->type.dtype);
+    int64_t needed = 0, above = -((int64_t)1 << 40);
+    for (int64_t b = 0; b < template_hole_value(k, "BATCH"); b++)
+        for (int64_t y = 0; y < lines; y++)
+            for (int64_t x = 0; x < width; x += rows) {
+                for (int64_t i = x; i < x + rows && i < width; i++)
+                    needed = larger(needed, tile_end(k, b, y, i) * from);
+                above = larger(above, needed - (b * cb + (y * width + x) * cm) * to);
+            }
+    return above;
 }

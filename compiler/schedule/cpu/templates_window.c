@@ -98,6 +98,7 @@ static void plan_dense(Arena *a, Kernel *k, const Options *o, Convolution *c, Di
     template_hole(a, k, "DENSE", is_dense(c));
     template_hole(a, k, "SINGLE", o->small && c->groups == 1 && c->batch == 1 && c->y_pixel == oc);
     template_hole(a, k, "APART", o->small);
+    template_hole(a, k, "BACK", 0);
     k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
         "four output channels at a time, tap by tap", fill_window);
 }
@@ -108,6 +109,7 @@ static void plan_depth(Arena *a, Kernel *k, const Options *o, const Convolution 
     template_hole_dim(a, k, "C", c->oc);
     template_hole_dim(a, k, "MULT", c->oc / c->groups);
     template_hole(a, k, "NR", !o->small && c->oc == c->groups && c->x_channel == 1 ? 4 : 1);
+    template_hole(a, k, "BACK", 0);
     k->packed = template_packed(a, k, k->operand[1], (size_t)(c->oc * c->kernel[1] * c->kernel[2]),
         "taps of all channels", fill_window_dw);
 }
@@ -243,6 +245,17 @@ static bool is_static(const Convolution *c, const Kernel *k) {
         && (k->kind != KERNEL_GEMM || dim_is_const(k->gemm.m));
 }
 
+int64_t window_end(const Convolution *c, int64_t p) {
+    int64_t at = p / c->out[2] / c->out[1] * c->x_batch + (c->ic - 1) * c->x_channel + 1, pixel[3] = { 0 };
+    pixel[1] = p / c->out[2] % c->out[1];
+    pixel[2] = p % c->out[2];
+    for (int i = 1; i < 3; i++) {
+        const int64_t last = pixel[i] * c->stride[i] - c->pad[i] + (c->kernel[i] - 1) * c->dilation[i];
+        at += larger(0, smaller(last, c->in[i] - 1)) * c->x_axis[i];
+    }
+    return at;
+}
+
 // Channels that are computed together at the end of a pixel.
 static int64_t last_channels(const Kernel *k, const Convolution *c) {
     if (k->template == &template_window) return (c->oc / c->groups - 1) % 4 + 1;
@@ -250,22 +263,24 @@ static int64_t last_channels(const Kernel *k, const Convolution *c) {
     return c->oc % together ? 1 : together;
 }
 
+static int64_t together(const Kernel *k) {              // pixels
+    if (k->template == &template_window) return template_hole_value(k, "MR");
+    return template_hole_value(k, "NR") > 1 ? 2 : 1;
+}
+
 // Pixels are finished in order, `many` at a time: what of those before `end` is stored while the ones from p on read.
 // From the last pixel to the first: `needed` is the lowest float that is still read.
 bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
     const Convolution c = window_shape(g, k);
     if (!is_static(&c, k)) return false;
-    const int64_t pixels = c.batch * c.out[1] * c.out[2], width = c.oc, last = last_channels(k, &c),
-                  many = k->template == &template_window ? template_hole_value(k, "MR") :
-        template_hole_value(k, "NR") > 1                 ? 2 :
-                                                           1;
+    const int64_t pixels = c.batch * c.out[1] * c.out[2], width = c.oc, last = last_channels(k, &c), many = together(k);
     int64_t needed = INT64_MAX, distance = -NEVER;
     for (int64_t p = pixels - 1; p >= 0; p--) {
         // whole pixels before the next one reads, all but the last channels before this one has
         if (p + 1 < pixels) distance = larger(distance, p * c.y_pixel + width - needed);
         needed = smaller(needed, window_start(&c, p));
-        const int64_t together = smaller(p + many, pixels) - 1;
-        if (width > last) distance = larger(distance, together * c.y_pixel + width - last - needed);
+        const int64_t end = smaller(p + many, pixels) - 1;
+        if (width > last) distance = larger(distance, end * c.y_pixel + width - last - needed);
     }
     *bytes = distance * (int64_t)sizeof(float);
     return true;
@@ -274,4 +289,35 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
 bool template_distance(const Graph *g, const Kernel *k, const Value *v, int64_t *bytes) {
     if (!template_may_over(k) || k->operand[0] != v || k->operand_at[0]) return false;
     return template_is_window(k) ? window_distance(g, k, bytes) : q8_distance(k, bytes);
+}
+
+// From the first pixel to the last, which is computed first: `needed` is the end of what those up to it read.
+static int64_t window_above(const Graph *g, const Kernel *k) {
+    const Convolution c = window_shape(g, k);
+    const int64_t pixels = c.batch * c.out[1] * c.out[2], many = together(k);
+    int64_t needed = 0, above = -NEVER;
+    for (int64_t p = 0; p < pixels; p++) {
+        for (int64_t i = p; i < smaller(p + many, pixels); i++) needed = larger(needed, window_end(&c, i));
+        above = larger(above, needed - p * c.y_pixel);
+    }
+    return above * (int64_t)sizeof(float);
+}
+
+static HoleValue *hole_back(Kernel *k) {
+    for (int i = 0; template_may_over(k) && i < k->holes.n; i++)
+        if (!strcmp(k->holes.at[i].name, "BACK")) return &k->holes.at[i];
+    return NULL;
+}
+
+// Small code has one text for both ends of a model, which goes one way.
+int64_t template_above(const Graph *g, const Kernel *k) {
+    if (template_is_window(k) && template_hole_value(k, k->template == &template_window ? "MR" : "NR") == 1)
+        return NOT_ABOVE;
+    const int64_t above = template_is_window(k) ? window_above(g, k) : q8_above(k);
+    return above < NOT_ABOVE ? above : NOT_ABOVE;
+}
+
+void template_back(Kernel *k, bool back) {
+    HoleValue *h = hole_back(k);
+    if (h) h->value = back;
 }
