@@ -98,7 +98,7 @@ static void check(const Strips *s) {
                 if (m) check_reads(s->member[m], &t, m);
                 if (m + 1 == s->n) continue;
                 assert_true(t.was[s->n + m] <= base(&t, m) && base(&t, m) <= t.was[m]);
-                assert_true((t.now[m] - base(&t, m)) * s->width[m] <= s->floats[m]);
+                assert_true((t.now[m] - base(&t, m)) * s->width[m] <= s->elements[m]);
             }
         }
         done = s->line.at[(s->part[part + 1] - 1) * width + s->n - 1];
