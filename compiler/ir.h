@@ -507,6 +507,7 @@ bool op_is_map(Op op);                                  // that, or a Cast
 bool op_is_view(Op op);
 bool op_is_called(Op op);                               // a function of whole tensors
 bool op_is_reduce(Op op);                               // its element is an E_Reduce
+bool op_has_gradient(Op op);                            // of its own
 bool op_is_row_reduce(Op op);                           // along whole axes, unlike windows and contractions
 // a product or convolution of u8 by i8, or of i8 by i8 with wide=1: its sums are i32, and an epilogue turns them into
 // any type

@@ -72,6 +72,7 @@ typedef enum KernelKind {
     KERNEL_DEPTHWISE,
     KERNEL_PLANES,
     KERNEL_ATTENTION,
+    KERNEL_ATTENTION_GRAD,
     KERNEL_REGION,
     KERNEL_CALL,
     KERNEL_PRODUCT,
@@ -124,8 +125,13 @@ typedef struct Attention {
     // keys that a query may see, the first and the last, as expressions of the query; NULL: all (attention_keys.c)
     Expr *first, *last;
     Dim batch[3], m, n, k, d;
-    struct { Dim batch[3], row, col; } of[4];           // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d)
+    // strides in elements of Q (m, k), K (n, k), V (n, d), O (m, d); backward the gradient of O and those by Q, K, V
+    struct { Dim batch[3], row, col; } of[7];
     SoftmaxEmpty empty;                                 // what rows without a score give
+    // backward (templates/c/attention_grad.c): the expressions of what meets the values, of its gradient, and of the
+    // score's; shared: the axis b2 has the same keys and values
+    Expr *pass, *passed, *dscore;
+    bool shared;
 } Attention;
 
 // Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
@@ -205,13 +211,13 @@ struct Kernel {
     ExprPool *exprs;
     VEC(Axis) axes;                                     // parallel axes first, in nest order; n_parallel of them
     int n_parallel;
-    // loop kernels: what each point stores; template kernels: one, whose expr holds E_Acc
+    // loop kernels: what each point stores; template kernels: one for each result, whose expr holds E_Acc
     VEC(Store) stores;
     Node *anchor;                                       // template kernels: the contraction, convolution or called op
-    // template kernels: left and right factor, or input and weights; queries, keys and values
-    Value *operand[3];
+    // template kernels: left and right factor, or input and weights; queries, keys and values, the result's gradient
+    Value *operand[4];
     // element where the template's own begins in each: operands may be slices, the result a part of a concatenation
-    Dim operand_at[3], result_at;
+    Dim operand_at[4], result_at;
     VEC(Value *) loads;                                 // values that the expressions load
     VEC(Value *) reads;                                 // materialised values read: loads and operands
     VEC(Value *) writes;
@@ -298,6 +304,8 @@ Plan *plan_make(Graph *g, const Options *o);            // by o->machine.backend
 bool cpu_plan(Plan *p);
 bool cpu_has_template(const Node *n, const Options *o); // cpu/anchors.c
 bool cpu_on_planes(const Node *n);                      // a depthwise convolution with the channels first
+// templates_attention.c: an attention's backward pass, by the product that gives its scores
+bool cpu_attends_back(const Node *scores, int64_t depth, const Options *o);
 // softmaxes of rows, and products with constant weights of few bits
 bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);

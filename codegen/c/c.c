@@ -421,17 +421,18 @@ static int words(Arena *a, const char *s, const char **to) {
     return n;
 }
 
-// The first parameters are the template's own: its operands (a convolution's weights first) and the result; then what
+// The first parameters are the template's own: its operands (a convolution's weights first) and its results; then what
 // the epilogue loads, under names that no template uses.
 static void template_params(CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     const bool conv = k->template->params[0] == 'W';
-    const char *name[COUNT(k->operand) + 1];
-    const int operands = words(g->arena, k->template->params, name) - 1;
+    const char *name[2 * COUNT(k->operand)];
+    const int operands = words(g->arena, k->template->params, name) - k->stores.n;
     for (int i = 0; i < operands; i++)
         t->params[i] = (Param){ k->operand[conv ? 1 - i : i], name[i], false, k->operand_at[conv ? 1 - i : i] };
-    t->params[operands] = (Param){ k->writes.at[0], name[operands], true, k->result_at };
-    t->n_params = t->first_shared = operands + 1;
+    for (int i = 0; i < k->stores.n; i++)
+        t->params[operands + i] = (Param){ k->writes.at[i], name[operands + i], true, k->result_at };
+    t->n_params = t->first_shared = operands + k->stores.n;
     t->prefix = "e_";
     for (int i = 0; i < k->loads.n; i++) add_param(g, t, k->loads.at[i], false);
 }
@@ -493,6 +494,18 @@ static int attention_holes(CFile *g, KernelText *t, const char *const *axes, int
     return n;
 }
 
+static int backward_holes(CFile *g, KernelText *t, const char *const *axes, int n_axes, Hole *to) {
+    const Kernel *k = t->kernel;
+    const Attention *s = &k->attention;
+    const char *const element = "acc, b0, b1, b2, m, n";
+    to[0] = (Hole){ "PASS", element, inline_function(g, t, "pass", s->pass, axes, n_axes) };
+    to[1] = (Hole){ "PASSED", element, inline_function(g, t, "passed", s->passed, axes, n_axes) };
+    to[2] = (Hole){ "DSCORE", element, inline_function(g, t, "dscore", s->dscore, axes, n_axes) };
+    to[3] = (Hole){ "FINISH_K", "acc", inline_function(g, t, "finish_k", k->stores.at[1].expr, axes, n_axes) };
+    to[4] = (Hole){ "FINISH_V", "acc", inline_function(g, t, "finish_v", k->stores.at[2].expr, axes, n_axes) };
+    return 5;
+}
+
 bool c_says_word(const char *s, const char *word) {
     const size_t n = strlen(word);
     for (const char *at = s; (at = strstr(at, word)); at += n)
@@ -525,7 +538,9 @@ static void template_kernel(CFile *g, KernelText *t) {
     Text params;
     template_params(g, t);
     int n = plain_holes(g, t, holes);
-    if (k->kind == KERNEL_ATTENTION) n += attention_holes(g, t, axes, n_axes, holes + n);
+    const bool backward = k->kind == KERNEL_ATTENTION_GRAD;
+    if (k->kind == KERNEL_ATTENTION || backward) n += attention_holes(g, t, axes, n_axes, holes + n);
+    if (backward) n += backward_holes(g, t, axes, n_axes, holes + n);
     n = epilogue_holes(g, t, n, holes, axes, n_axes);
     for (int i = 0; i < t->hole_numbers; i++) t->numbers.at[i].used = !strncmp(t->numbers.at[i].name, "CM", 2);
     n += needed_holes(g, t, stored, row, "FINISH_PARAMS", "FINISH_ARGS", holes + n);

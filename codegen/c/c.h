@@ -7,7 +7,7 @@
 #include "codegen/weights.h"
 #include "grad/train.h"
 
-enum { MAX_PARAMS = 64, MAX_HOLES = 64 };
+enum { MAX_PARAMS = 64, MAX_HOLES = 80 };
 
 typedef struct Functions Functions;
 struct CFile;

@@ -248,6 +248,7 @@ const Backend backend_c = {
     .channels_first = cpu_on_planes,
     .byte_products = true,
     .columns = true,
+    .attends_back = cpu_attends_back,
     .kernels = "c",
     .claims = cpu_claims,
     .plan = cpu_plan,

@@ -4,8 +4,8 @@
 // as nodes appended to the graph.
 //
 // Nodes between wrt and loss are visited from the loss back; each one's GradFn (the op table's column) turns the
-// gradients of its outputs into those of its inputs, and contributions to one value add up. Composites have to be
-// expanded before. What the loss does not reach gets zeros.
+// gradients of its outputs into those of its inputs, and contributions to one value add up. Composites without a
+// gradient of their own have to be expanded before. What the loss does not reach gets zeros.
 #include "ops/common.h"
 
 #include "grad/grad.h"
@@ -137,7 +137,7 @@ static bool reverse_node(Reverse *r, Node *n) {
               operands = n->n_in;
     Value **dout = NEW_ARRAY(r->scratch, Value *, n->n_out + 1), **din = NEW_ARRAY(r->scratch, Value *, n->n_in + 1);
     for (int i = 0; i < n->n_out; i++) dout[i] = gradient_of(r, n->out[i]);
-    if (op_table[n->op].kind == KIND_COMPOSITE)
+    if (op_table[n->op].kind == KIND_COMPOSITE && !op_has_gradient(n->op))
         bug("%s has to be expanded before it is differentiated", op_table[n->op].name);
     r->g->loc = backward_of(r->g->arena, n->loc);
     if (!op_table[n->op].grad(n, dout, din)) return false;

@@ -78,6 +78,16 @@ bool expand_softmax(Node *n, Value **out) {
     return expand_done(n, b_where(g, none, b_like(g, y, 0), y), out);
 }
 
+// y (dy - sum(y dy)): of what the forward pass computes nothing but y is read.
+bool grad_softmax(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    int64_t axis;
+    if (!softmax_axis(n, &axis)) return false;
+    Value *y = n->out[0], *mean = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, y, dout[0]), 1, &axis, true);
+    din[0] = b_binary(g, OP_Mul, y, b_binary(g, OP_Sub, dout[0], mean));
+    return din[0] != NULL;
+}
+
 // x's row along the axis, reduced; of exp(x - top) where there is a top.
 static Expr *row_reduced(Lower *l, const Node *n, ReduceOp op, Expr *const *idx, Expr *top) {
     const Type *t = &n->in[0]->type;

@@ -24,4 +24,7 @@ Expr *lower_dim(Lower *l, Dim d);                       // a dimension as an ind
 Expr *lower_guard(Lower *l, Expr *cond);                // narrows l->guard, returns the old one to restore
 Expr *lower_flat(Lower *l, const Type *t, Expr *const *idx);         // row-major flat index
 void lower_unflat(Lower *l, const Type *t, Expr *flat, Expr **idx);
+// attention.c: how result `which` of an AttentionGrad is permuted (NULL: as it is), and what it is multiplied by
+const int64_t *attention_grad_perm(const Node *n, int which);
+double attention_grad_scale(const Node *n, int which);
 #endif

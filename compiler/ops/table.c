@@ -45,7 +45,7 @@ const OpInfo op_table[OP_COUNT] = {
         .args = args_,                                                                                                 \
         .expr = text,                                                                                                  \
         .attrs = attrs_ },
-#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, lower_fn, form_, reduce_, work_fn)                          \
+#define COMPOSITE(n, lo, hi, outputs, shape_fn, expand_fn, grad_fn, lower_fn, form_, reduce_, work_fn)                 \
     [OP_##n] = { .name = #n,                                                                                           \
         .kind = KIND_COMPOSITE,                                                                                        \
         .in_min = lo,                                                                                                  \
@@ -53,7 +53,7 @@ const OpInfo op_table[OP_COUNT] = {
         .n_out = outputs,                                                                                              \
         .shape = shape_##shape_fn,                                                                                     \
         .eval = eval_none,                                                                                             \
-        .grad = grad_none,                                                                                             \
+        .grad = grad_##grad_fn,                                                                                        \
         .lower = lower_##lower_fn,                                                                                     \
         .expand = expand_##expand_fn,                                                                                  \
         .form = FORM_##form_,                                                                                          \
@@ -87,6 +87,8 @@ bool op_is_called(Op op) {
     const OpInfo *info = &op_table[op];
     return info->form == FORM_CALL || (info->kind == KIND_COMPOSITE && info->lower == lower_none);
 }
+
+bool op_has_gradient(Op op) { return op_table[op].grad != grad_none; }
 
 bool op_is_row_reduce(Op op) { return op_table[op].form == FORM_REDUCE || op_table[op].form == FORM_ARG; }
 

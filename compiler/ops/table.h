@@ -12,9 +12,10 @@
     Expr *lower_##lower_fn(Lower *l, Node *n, int out, Expr *const *idx);                                              \
     int64_t work_##work_fn(const Node *n);
 #define MAP(name, args, text, attrs)
-#define COMPOSITE(name, in_min, in_max, outputs, shape_fn, expand_fn, lower_fn, form, reduce, work_fn)                 \
+#define COMPOSITE(name, in_min, in_max, outputs, shape_fn, expand_fn, grad_fn, lower_fn, form, reduce, work_fn)        \
     bool shape_##shape_fn(Node *n);                                                                                    \
     bool expand_##expand_fn(Node *n, Value **out);                                                                     \
+    bool grad_##grad_fn(Node *n, Value *const *dout, Value **din);                                                     \
     Expr *lower_##lower_fn(Lower *l, Node *n, int out, Expr *const *idx);                                              \
     int64_t work_##work_fn(const Node *n);
 #include "ops.def"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Composites become primitives. Contract: afterwards no node is a composite but those that the back end claims, or
-// there are diagnostics. Composites have no gradients: what is differentiated has all of them expanded, and what its
+// there are diagnostics. What is differentiated has all of them expanded that have no gradient of their own, and what its
 // gradient leaves alone is recognised again behind it.
 //
 //   before   %1: f32[4] = Softmax(%0) {axis=0}
@@ -25,14 +25,15 @@ static void expand_node(Rewrite *r, Graph *g, Node *n) {
     graph_remove(g, n);
 }
 
-// o: whose back end may claim composites; NULL: none does
+// o: whose back end may claim composites; NULL: those with a gradient stay
 static void expand_graph(Rewrite *r, Graph *g, const Options *o) {
     int expansions = 0;
     for (Node *n = g->first, *next; n; n = next) {
         rewrite_operands(r, n);
         for (int i = 0; i < n->n_bodies; i++) expand_graph(r, n->bodies[i], o);
         next = n->next;
-        if (op_table[n->op].kind != KIND_COMPOSITE || (o && o->machine.backend->claims(n, o))) continue;
+        if (op_table[n->op].kind != KIND_COMPOSITE) continue;
+        if (o ? o->machine.backend->claims(n, o) : op_has_gradient(n->op)) continue;
         if (++expansions > MAX_EXPANSIONS) bug("composites expand without end: %s", op_table[n->op].name);
         Node *before = n->prev;
         int errors = diag_errors();
@@ -52,5 +53,5 @@ static bool expand(Graph *g, const Options *o) {
 
 bool pass_expand(Graph *g, const Options *o) { return expand(g, o); }
 
-// Before differentiation: none is claimed.
+// Before differentiation.
 bool pass_expand_all(Graph *g) { return expand(g, NULL); }

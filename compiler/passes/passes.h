@@ -49,6 +49,7 @@ bool pass_simplify(Graph *g);
 bool pass_cse(Graph *g);
 bool pass_dce(Graph *g);
 bool pass_inline_if(Graph *g);
+bool pass_attention_grad(Graph *g, const Options *o);   // o: whose back end has a kernel for it
 bool pass_fold_conv(Graph *g);
 bool pass_io(Graph *g, const Options *o);               // o: which type inputs and outputs become
 bool pass_quantize(Graph *g, const Options *o);         // o: whether bytes are signed, and stay so

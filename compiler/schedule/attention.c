@@ -8,13 +8,10 @@
 // elements, so that splitting and joining heads moves nothing. b counts up to three axes; where heads share keys, the
 // heads' axis, or the rows where the heads that share are stacked, is split in two until all strides are affine. Blocks
 // and holes: cpu/templates_attention.c, and gpu/attention.c for templates/glsl/attention.comp.
+#include "attention.h"
 #include "schedule.h"
 
 #include <string.h>
-
-// axes of the kernel: the result's five, then one of the score and the first product's sum
-enum { B0, B1, B2, QUERY, DEPTH, KEY, INNER, AXES };
-enum { PARALLEL = KEY };
 
 // ---------------------------------------------------------------- finding
 bool softmax_before(Arena *a, const Node *product, Softmax *s) {
@@ -35,25 +32,10 @@ bool softmax_before(Arena *a, const Node *product, Softmax *s) {
 }
 
 // ---------------------------------------------------------------- building
-// The heads' axis in groups of `group`, or the rows as those of `rows` heads.
-typedef struct Split { int64_t group, rows; } Split;
-
-typedef struct Build {
-    Arena *a;
-    Graph *g;
-    Kernel *k;
-    Lower l;
-    Fusion *epilogue, *score;
-    // operands that no strides reach through their views are stored first
-    bool stored;
-    Expr *axis[AXES], *line;                            // line: the row of the second product
-    Dim size[AXES];
-} Build;
-
-static Expr *zero(const Build *b) { return expr_index(b->k->exprs, 0); }
+static Expr *zero(const AttentionBuild *b) { return expr_index(b->k->exprs, 0); }
 
 // ((b0 * B1 + b1) * B2 + b2) * M + m: the row of the matrix of scores
-static Expr *row(const Build *b) {
+static Expr *row(const AttentionBuild *b) {
     Expr *flat = zero(b);
     for (int i = B0; i <= QUERY; i++)
         flat = expr_binary(b->k->exprs, E_Add,
@@ -61,9 +43,7 @@ static Expr *row(const Build *b) {
     return flat;
 }
 
-// Coordinates of the second product along its batch axes, the last of which may be b1 * B2 + b2, and of its rows, which
-// may be those of several heads; false: too many of them.
-static bool batch_axes(Build *b, const Type *t, Split by, Expr **idx) {
+bool attention_axes(AttentionBuild *b, const Type *t, AttentionSplit by, Expr **idx) {
     const int64_t group = by.group;
     int used = B0, last = -1;
     for (int i = 0; i < t->rank - 2; i++) if (t->dim[i] != 1) last = i;
@@ -76,9 +56,9 @@ static bool batch_axes(Build *b, const Type *t, Split by, Expr **idx) {
         if (split) b->size[used++] = group;
     }
     if (by.rows > 1 && used > B2) return false;
-    if (by.rows > 1) b->size[used] = by.rows;
+    const int heads = b->rows_last ? B2 : used;
+    if (by.rows > 1) b->size[heads] = by.rows;
     b->size[QUERY] = dim_div(b->g, t->dim[t->rank - 2], by.rows);
-    const int heads = used;
     for (int i = 0; i < AXES; i++) {
         VEC_PUSH(b->a, b->k->axes,
             (Axis){ .extent = dim_upper(b->g, b->size[i]), .size = b->size[i], .reduce = i >= PARALLEL });
@@ -99,49 +79,45 @@ static bool batch_axes(Build *b, const Type *t, Split by, Expr **idx) {
     return true;
 }
 
-// An operand's batch coordinates: those of the product, 0 where the operand is broadcast.
-static bool batch_of(const Build *b, const Type *t, const Type *product, Expr *const *of, Expr **idx) {
+bool attention_batch(const AttentionBuild *b, const Type *t, const Type *product, Expr *const *of, Expr **idx) {
     if (t->rank < 2 || t->rank > product->rank) return false;
     int skip = product->rank - t->rank;
     for (int i = 0; i < t->rank - 2; i++) idx[i] = t->dim[i] == 1 ? zero(b) : of[skip + i];
     return true;
 }
 
-// Strides of an operand through its views or of the value itself. False: no strides say where its elements are.
-static bool strides_of(const Build *b, Value *v, Expr *const *idx, Operand *out) {
+bool attention_strides(const AttentionBuild *b, Value *v, Expr *const *idx, Operand *out) {
     return operand_through_views(b->epilogue->plan, b->k, v, idx, out)
         || (b->stored && operand_direct(b->epilogue->plan, b->k, v, idx, out));
 }
 
-static bool score_operands(Build *b, Operand *q, Operand *k) {
+static bool score_operands(AttentionBuild *b, Operand *q, Operand *k) {
     const Node *n = b->score->anchor->def;
     const Type *t = &n->out[0]->type, *tq = &n->in[0]->type, *tk = &n->in[1]->type;
     Type rows = type_make(DT_F32, t->rank - 1, t->dim);
     Expr *of[MAX_RANK], *idx[MAX_RANK];
     lower_unflat(&b->l, &rows, row(b), of);
-    if (!batch_of(b, tq, t, of, idx)) return false;
+    if (!attention_batch(b, tq, t, of, idx)) return false;
     idx[tq->rank - 2] = of[t->rank - 2];
     idx[tq->rank - 1] = b->axis[INNER];
-    if (!strides_of(b, n->in[0], idx, q) || !batch_of(b, tk, t, of, idx)) return false;
+    if (!attention_strides(b, n->in[0], idx, q) || !attention_batch(b, tk, t, of, idx)) return false;
     idx[tk->rank - 2] = b->axis[INNER];
     idx[tk->rank - 1] = b->axis[KEY];
-    return strides_of(b, n->in[1], idx, k);
+    return attention_strides(b, n->in[1], idx, k);
 }
 
-// The score as an expression of the first product's element.
-static bool lower_score(Build *b) {
-    Fusion *f = b->score;
+Expr *attention_element(AttentionBuild *b, Fusion *f) {
     Lower l;
     Expr *idx[MAX_RANK], *keys = expr_size(b->k->exprs, b->g, b->size[KEY]);
     lower_init(&l, b->a, b->k, f);
     f->anchor_flat = expr_binary(b->k->exprs, E_Add, expr_binary(b->k->exprs, E_Mul, row(b), keys), b->axis[KEY]);
     lower_unflat(&l, &f->root->type, f->anchor_flat, idx);
-    b->k->attention.score = lower_root(&l, f->root, idx);
-    return !f->violation && !f->reduces.n;
+    Expr *e = lower_root(&l, f->root, idx);
+    return f->violation || f->reduces.n ? NULL : e;
 }
 
 // Where the anchor's element `at` is found in v, which follows it through views and maps; false: nowhere.
-static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Expr **idx) {
+static bool follow(const AttentionBuild *b, Lower *l, const Value *v, Expr *const *at, Expr **idx) {
     const Fusion *f = b->epilogue;
     Expr *from[MAX_RANK];
     if (v == f->anchor) {
@@ -166,7 +142,7 @@ static bool follow(const Build *b, Lower *l, const Value *v, Expr *const *at, Ex
     return false;
 }
 
-static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
+static bool lower_result(AttentionBuild *b, Expr *const *batch, Operand *o) {
     Fusion *f = b->epilogue;
     const Type *t = &f->anchor->type;
     Lower l;
@@ -183,49 +159,44 @@ static bool lower_result(Build *b, Expr *const *batch, Operand *o) {
     return !f->violation && expr_affine_sizes(index, b->g, AXES, o->coef, &o->offset);
 }
 
-static void set_shape(Build *b, const Operand *q, const Operand *k, const Operand *v, const Operand *o,
-    SoftmaxEmpty empty) {
+void attention_shape(AttentionBuild *b, int which, const Operand *o, int row, int column) {
     Attention *s = &b->k->attention;
-    const Operand *all[4] = { q, k, v, o };
-    const int line[4] = { QUERY, KEY, KEY, QUERY }, column[4] = { INNER, INNER, DEPTH, DEPTH };
+    memcpy(s->of[which].batch, o->coef, sizeof s->of[which].batch);
+    s->of[which].row = o->coef[row];
+    s->of[which].col = o->coef[column];
+    kernel_sizes(b->a, b->k, b->g, o->offset);
+    for (int j = 0; j < 3; j++) kernel_sizes(b->a, b->k, b->g, s->of[which].batch[j]);
+    kernel_sizes(b->a, b->k, b->g, s->of[which].row);
+    kernel_sizes(b->a, b->k, b->g, s->of[which].col);
+}
+
+void attention_sizes(AttentionBuild *b, int operands, const Operand *const *of, SoftmaxEmpty empty) {
+    Attention *s = &b->k->attention;
     memcpy(s->batch, b->size, sizeof s->batch);
     s->m = b->size[QUERY];
     s->n = b->size[KEY];
     s->k = b->size[INNER];
     s->d = b->size[DEPTH];
     s->empty = empty;
-    for (int i = 0; i < 4; i++) {
-        memcpy(s->of[i].batch, all[i]->coef, sizeof s->of[i].batch);
-        s->of[i].row = all[i]->coef[line[i]];
-        s->of[i].col = all[i]->coef[column[i]];
+    for (int i = 0; i < operands; i++) {
+        b->k->operand[i] = of[i]->value;
+        b->k->operand_at[i] = of[i]->offset;
+        kernel_read(b->a, b->k, of[i]->value);
     }
-    for (int i = 0; i < 3; i++) {
-        b->k->operand[i] = all[i]->value;
-        b->k->operand_at[i] = all[i]->offset;
-        kernel_read(b->a, b->k, all[i]->value);
-        kernel_sizes(b->a, b->k, b->g, all[i]->offset);
-    }
-    b->k->result_at = o->offset;
-    kernel_sizes(b->a, b->k, b->g, o->offset);
     for (int i = 0; i < AXES; i++) kernel_sizes(b->a, b->k, b->g, b->size[i]);
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 3; j++) kernel_sizes(b->a, b->k, b->g, s->of[i].batch[j]);
-        kernel_sizes(b->a, b->k, b->g, s->of[i].row);
-        kernel_sizes(b->a, b->k, b->g, s->of[i].col);
-    }
 }
 
-static double count_of(const Build *b, int axes) {
+double attention_count(const AttentionBuild *b, int axes) {
     double n = 1;
     for (int i = 0; i < axes; i++) n *= (double)dim_upper(b->g, b->size[i]);
     return n;
 }
 
-static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, Split by, bool stored) {
+static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, AttentionSplit by, bool stored) {
     const Node *n = epilogue->anchor->def;
     const Type *t = &n->out[0]->type, *tp = &n->in[0]->type, *tv = &n->in[1]->type,
                *ts = &score->anchor->def->in[0]->type;
-    Build b = { .a = a,
+    AttentionBuild b = { .a = a,
         .g = epilogue->plan->graph,
         .k = kernel_new(a, KERNEL_ATTENTION),
         .epilogue = epilogue,
@@ -236,21 +207,26 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     b.size[DEPTH] = t->dim[t->rank - 1];
     b.size[KEY] = tp->dim[tp->rank - 1];
     b.size[INNER] = ts->dim[ts->rank - 1];
-    if (!batch_axes(&b, t, by, batch)) return NULL;
+    if (!attention_axes(&b, t, by, batch)) return NULL;
     b.k->n_parallel = PARALLEL;
     lower_init(&b.l, a, b.k, score);
-    if (!batch_of(&b, tv, t, batch, idx)) return NULL;
+    if (!attention_batch(&b, tv, t, batch, idx)) return NULL;
     idx[tv->rank - 2] = b.axis[KEY];
     idx[tv->rank - 1] = b.axis[DEPTH];
-    if (!strides_of(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !lower_score(&b)
+    if (!attention_strides(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !(b.k->attention.score = attention_element(&b, score))
         || !lower_result(&b, batch, &o))
         return NULL;
     if (b.k->axes.n != AXES) return NULL;
-    set_shape(&b, &q, &k, &v, &o, s->empty);
+    attention_sizes(&b, 3, (const Operand *[]){ &q, &k, &v }, s->empty);
+    attention_shape(&b, 0, &q, QUERY, INNER);
+    attention_shape(&b, 1, &k, KEY, INNER);
+    attention_shape(&b, 2, &v, KEY, DEPTH);
+    attention_shape(&b, 3, &o, QUERY, DEPTH);
+    b.k->result_at = o.offset;
     attention_keys(b.g, b.k, b.axis[KEY], b.size[KEY]);
     b.k->anchor = epilogue->anchor->def;
-    b.k->flops = 2 * count_of(&b, KEY) * (double)dim_upper(b.g, b.size[KEY])
-        + count_of(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
+    b.k->flops = 2 * attention_count(&b, KEY) * (double)dim_upper(b.g, b.size[KEY])
+        + attention_count(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
     return b.k;
 }
 
@@ -261,8 +237,7 @@ static void mark_nodes(const Softmax *s, Fusion *epilogue, const Fusion *score, 
     epilogue->inside[score->anchor->def->mark] = true;
 }
 
-// The split after `by`, into what surely divides; false: that was the last.
-static bool next_split(Graph *g, const Type *t, Split *by) {
+bool attention_next_split(Graph *g, const Type *t, AttentionSplit *by) {
     enum { MOST = 64 };
     const Dim heads = t->rank > 2 ? t->dim[t->rank - 3] : 1, rows = t->dim[t->rank - 2];
     if (by->rows == 1) {
@@ -288,7 +263,7 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
         return NULL;
     if (memcmp(t->dim, tp->dim, sizeof(Dim) * (size_t)(t->rank - 1))) return NULL;
     for (int stored = 0; stored < 2; stored++) {
-        Split by = { 1, 1 };
+        AttentionSplit by = { 1, 1 };
         do {
             score->violation = epilogue->violation = NULL;
             score->reduces.n = epilogue->reduces.n = 0;
@@ -299,7 +274,7 @@ Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
             mark_nodes(s, epilogue, score, n_nodes);
             kernel_finish(a, k, epilogue);
             return k;
-        } while (next_split(g, t, &by));
+        } while (attention_next_split(g, t, &by));
     }
     return NULL;
 }

@@ -284,6 +284,38 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
         NULL;
 }
 
+static void see(Fuser *f, const Value *v) {
+    if (v && v->def && !v->data && v->graph == f->plan->graph) f->seen[v->def->mark] = true;
+}
+
+// Between an attention's gradient and the products behind it: what nobody else reads, and what costs next to nothing.
+static bool joins_gradient(const Fuser *f, const Node *n) {
+    const Value *v = n->out[0];
+    if (n->n_out != 1 || f->needed[v->id]) return false;
+    if (n->op == OP_Softmax || n->op == OP_SoftmaxGrad) return true;
+    if (!is_pull(n) || node_is_stored(n)) return false;
+    const bool element = op_is_map(n->op) || n->op == OP_RandomUniform;
+    return op_is_view(n->op) || (element && (users_inside(f, v) || is_of_index(f, v)));
+}
+
+static void fuse_attention_grad(Fuser *f, Node *n) {
+    Fusion inside = { .plan = f->plan, .root = n->out[0], .inside = f->inside };
+    f->root = n;
+    memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
+    memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
+    f->inside[n->mark] = true;
+    see(f, n->in[0]);
+    see(f, n->in[1]);
+    for (int at = n->mark - 1; at >= 0; at--) {
+        if (!f->seen[at] || !joins_gradient(f, f->nodes[at])) continue;
+        f->inside[at] = true;
+        for (int i = 0; i < f->nodes[at]->n_in; i++) see(f, f->nodes[at]->in[i]);
+    }
+    Kernel *k = kernel_attention_grad(f->plan->scratch, &inside, n);
+    if (!k) bug("no kernel for the backward pass of an attention");
+    found(f, kernel_keep(f->plan, k));
+}
+
 static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, int axis, Dim at) {
     if (stays_loop(fu->anchor->def, f->plan->options)) {
         f->inside[fu->anchor->def->mark] = true;
@@ -479,6 +511,7 @@ static void fuse_node(Fuser *f, Node *n) {
     OpForm form = form_of(n);
     if (form == FORM_CONCAT) fuse_concat(f, v);
     else if (form == FORM_SCATTER) fuse_scatter(f, n);
+    else if (n->op == OP_AttentionGrad) fuse_attention_grad(f, n);
     else if (n->n_bodies) fuse_region(f, n);
     else if (op_is_called(n->op)) fuse_call(f, n);
     else if (is_pull(n)) fuse_root(f, v, NULL, 0, 0);

@@ -17,6 +17,16 @@ Kernel *kernel_new(Arena *a, KernelKind kind) {
     return k;
 }
 
+// The expressions of an attention beside its stores; their number.
+enum { MAX_ATTENTION = 6 };
+static int attention_expressions(Kernel *k, Expr ***to) {
+    Attention *s = &k->attention;
+    Expr **all[MAX_ATTENTION] = { &s->score, &s->first, &s->last, &s->pass, &s->passed, &s->dscore };
+    if (k->kind != KERNEL_ATTENTION && k->kind != KERNEL_ATTENTION_GRAD) return 0;
+    memcpy(to, all, sizeof all);
+    return MAX_ATTENTION;
+}
+
 static void keep_expressions(const Plan *p, Kernel *k) {
     VEC(Expr **) roots = { 0 };
     for (int i = 0; i < k->stores.n; i++) {
@@ -25,11 +35,9 @@ static void keep_expressions(const Plan *p, Kernel *k) {
         VEC_PUSH(p->scratch, roots, &s->guard);
         VEC_PUSH(p->scratch, roots, &s->expr);
     }
-    if (k->kind == KERNEL_ATTENTION) {
-        VEC_PUSH(p->scratch, roots, &k->attention.score);
-        VEC_PUSH(p->scratch, roots, &k->attention.first);
-        VEC_PUSH(p->scratch, roots, &k->attention.last);
-    }
+    Expr **own[MAX_ATTENTION];
+    const int n = attention_expressions(k, own);
+    for (int i = 0; i < n; i++) VEC_PUSH(p->scratch, roots, own[i]);
     k->exprs = expr_pool_keep(p->arena, k->exprs, roots.n, roots.at);
 }
 
@@ -119,11 +127,9 @@ void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
         VEC_PUSH(a, k->writes, k->stores.at[i].value);
         add_traffic(f->plan->graph, k, k->stores.at[i].value);
     }
-    if (k->kind == KERNEL_ATTENTION) {
-        survey(&w, k->attention.score, false);
-        survey(&w, k->attention.first, false);
-        survey(&w, k->attention.last, false);
-    }
+    Expr **own[MAX_ATTENTION];
+    const int n_own = attention_expressions(k, own);
+    for (int i = 0; i < n_own; i++) survey(&w, *own[i], false);
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->plan->graph, k, k->reads.at[i]);
     for (Node *n = f->plan->graph->first; n && f->inside; n = n->next)

@@ -93,6 +93,8 @@ typedef struct Softmax { Value *score; SoftmaxEmpty empty; VEC(Node *) nodes; } 
 bool softmax_before(Arena *a, const Node *product, Softmax *s);
 // NULL: no attention after all
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
+// attention_grad.c: an AttentionGrad; inside: what lies between it and the products that it takes in. NULL: it cannot
+Kernel *kernel_attention_grad(Arena *a, Fusion *inside, Node *n);
 // attention_keys.c: sets first and last of an attention; key: the axis of the keys, `count` of them
 void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 

@@ -227,7 +227,7 @@ static Work conv_work(const Graph *g, const Kernel *k) {
 // Parts are of whole heads, whose keys and values are packed once then, or one for each worker.
 static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
     int64_t heads = 1, least = k->workers;
-    for (int i = 0; i < 3; i++) heads *= dim_upper(g, k->attention.batch[i]);
+    for (int i = 0; i < (k->attention.shared ? 2 : 3); i++) heads *= dim_upper(g, k->attention.batch[i]);
     int each = parts_each(o, k->workers, whole_ns(k));
     return (int)(heads <= least * each && (heads % least == 0 || heads >= 3 * least) ? heads : least);
 }
@@ -274,7 +274,7 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
         else if (k->template == &template_conv || k->template == &template_winograd)
             hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
-    } else k->parts = k->kind == KERNEL_ATTENTION ? attention_parts(g, k, o) : k->workers;
+    } else k->parts = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD ? attention_parts(g, k, o) : k->workers;
     hole(a, k, "PARTS", k->parts);
     own_scratch(k);
     hand_out_from(o, g, k, template_size(g, k), whole);

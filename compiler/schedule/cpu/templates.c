@@ -138,6 +138,7 @@ void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else if (k->kind == KERNEL_CONV || k->kind == KERNEL_DEPTHWISE) plan_conv(a, g, k, o);
     else if (k->kind == KERNEL_PLANES) plan_planes(a, g, k, o);
     else if (k->kind == KERNEL_ATTENTION) plan_attention(a, g, k, o);
+    else if (k->kind == KERNEL_ATTENTION_GRAD) plan_attention_grad(a, g, k, o);
 }
 
 // Weights that L2 does not keep from run to run come at 3 bytes a half-cycle. Their price rises until what Winograd's

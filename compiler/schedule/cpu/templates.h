@@ -67,6 +67,7 @@ int64_t q8_above(const Kernel *k);
 Convolution window_shape(const Graph *g, const Kernel *k);      // products are convolutions of one row, with a tap
 void window_share(Plan *p);                             // what differs between its kernels becomes an argument
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o);
+void plan_attention_grad(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Products of bytes, and with weights of few bits; false: the kernel is none.
 void plan_q8(Arena *a, Kernel *k, const Options *o);    // of signed bytes
 bool plan_bytes(Arena *a, const Graph *g, Kernel *k, const Options *o);

@@ -5,12 +5,10 @@
 #include "tiles_cost.h"
 #include "tune.h"
 
-static void stride_holes(Arena *a, Kernel *k, int i) {
-    const char name = "QKVO"[i];
-    static const char *const lines = "MNNM", *const columns = "KKKD";
-    for (int j = 0; j < 3; j++) template_hole_dim(a, k, arena_printf(a, "%c%d", name, j), k->attention.of[i].batch[j]);
-    template_hole_dim(a, k, arena_printf(a, "%c%c", name, lines[i]), k->attention.of[i].row);
-    template_hole_dim(a, k, arena_printf(a, "%c%c", name, columns[i]), k->attention.of[i].col);
+static void stride_holes(Arena *a, Kernel *k, int i, const char *name, char line, char column) {
+    for (int j = 0; j < 3; j++) template_hole_dim(a, k, arena_printf(a, "%s%d", name, j), k->attention.of[i].batch[j]);
+    template_hole_dim(a, k, arena_printf(a, "%s%c", name, line), k->attention.of[i].row);
+    template_hole_dim(a, k, arena_printf(a, "%s%c", name, column), k->attention.of[i].col);
 }
 
 static int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -75,6 +73,16 @@ void attention_candidates(
         for (t.mr = 14; t.mr >= 4; t.mr -= t.direct ? 14 : 2) VEC_PUSH(a, *out, tune_text(a, &tune_attention, &t));
 }
 
+static void size_holes(Arena *a, Kernel *k) {
+    const Attention *s = &k->attention;
+    for (int i = 0; i < 3; i++) template_hole_dim(a, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
+    template_hole_dim(a, k, "M", s->m);
+    template_hole_dim(a, k, "N", s->n);
+    template_hole(a, k, "DK", s->k);
+    template_hole(a, k, "DV", s->d);
+    template_hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
+}
+
 void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
     AttentionTiles t = attention_tiles(g, s, o), recorded = t;
@@ -87,13 +95,11 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool few = t.direct;
     int64_t n = dim_upper(g, s->n), rows = t.mr, block = t.kb;
     k->template = &template_attention;
-    for (int i = 0; i < 3; i++) template_hole_dim(a, k, arena_printf(a, "BATCH%d", i), s->batch[i]);
-    template_hole_dim(a, k, "M", s->m);
-    template_hole_dim(a, k, "N", s->n);
-    template_hole(a, k, "DK", s->k);
-    template_hole(a, k, "DV", s->d);
-    template_hole(a, k, "M_FIXED", dim_is_const(s->m) ? s->m : 0);
-    for (int i = 0; i < 4; i++) stride_holes(a, k, i);
+    size_holes(a, k);
+    stride_holes(a, k, 0, "Q", 'M', 'K');
+    stride_holes(a, k, 1, "K", 'N', 'K');
+    stride_holes(a, k, 2, "V", 'N', 'K');
+    stride_holes(a, k, 3, "O", 'M', 'D');
     template_hole(a, k, "DIRECT", few);
     template_hole(a, k, "MR", rows);
     template_hole(a, k, "NV", NV);
@@ -107,4 +113,54 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     int64_t columns = round_up(s->d, WIDTH);
     k->scratch_bytes = 4
         * (round_up(n, WIDTH) * (few ? 1 : s->k) + (few ? 0 : columns * n + rows * (block + 16 + columns)));
+}
+
+// ---------------------------------------------------------------- backward
+// Rows of a tile, and queries in a block: their scores and the gradients of these lie in the second cache.
+static AttentionTiles grad_tiles(const Graph *g, int64_t m, int64_t n, int64_t k, const Options *o) {
+    enum { BLOCK = 72 };
+    (void)g, (void)n;
+    TileTarget target = template_target(o);
+    TileChoice tile = tile_choose_halves(&target, queries_work, &(Queries){ m, k });
+    const int64_t rows = tile.many, most = round_up(m, rows);
+    return (AttentionTiles){ .mr = (int)rows, .kb = most < BLOCK ? most : BLOCK / rows * rows };
+}
+
+static int64_t grad_scratch(const AttentionTiles *t, int64_t n, int64_t dk, int64_t dv) {
+    const int64_t across = round_up(n, WIDTH), down = across + t->mr, k = round_up(dk, WIDTH), v = round_up(dv, WIDTH);
+    return 4 * (across * (dk + dv) + n * k + down * (k + v) + t->kb * (2 * (across + t->mr + 16) + 2 * k + v));
+}
+
+bool cpu_attends_back(const Node *scores, int64_t depth, const Options *o) {
+    const Type *t = &scores->out[0]->type;
+    const Dim inner = scores->in[0]->type.dim[scores->in[0]->type.rank - 1];
+    if (!o->machine.vectors || o->no_fuse || o->precision || !cpu_has_template(scores, o)) return false;
+    if (!dim_is_const(inner)) return false;
+    const int64_t m = dim_upper(scores->graph, t->dim[t->rank - 2]), n = dim_upper(scores->graph, t->dim[t->rank - 1]);
+    const AttentionTiles tiles = grad_tiles(scores->graph, m, n, inner, o);
+    return grad_scratch(&tiles, n, inner, depth) <= 2 * 4 * type_count_upper(scores->graph, t);
+}
+
+void plan_attention_grad(Arena *a, const Graph *g, Kernel *k, const Options *o) {
+    const Attention *s = &k->attention;
+    const AttentionTiles t = grad_tiles(g, dim_upper(g, s->m), dim_upper(g, s->n), s->k, o);
+    k->template = &template_attention_grad;
+    size_holes(a, k);
+    stride_holes(a, k, 0, "Q", 'M', 'K');
+    stride_holes(a, k, 1, "K", 'N', 'K');
+    stride_holes(a, k, 2, "V", 'N', 'D');
+    stride_holes(a, k, 3, "G", 'M', 'D');
+    stride_holes(a, k, 4, "QG", 'M', 'K');
+    stride_holes(a, k, 5, "KG", 'N', 'K');
+    stride_holes(a, k, 6, "VG", 'N', 'D');
+    template_hole(a, k, "SHARED", s->shared);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "NV", NV);
+    template_hole(a, k, "MB", t.kb);
+    template_hole(a, k, "MASKED", s->first || s->last);
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "GROWN", .kind = HOLE_OWN, .text = "grown" });
+    VEC_PUSH(a, k->holes,
+        (HoleValue){ .name = "EXP", .kind = HOLE_HELPER, .params = "x", .text = "exp_falling" });
+    k->scratch_bytes = grad_scratch(&t, dim_upper(g, s->n), s->k, s->d);
 }

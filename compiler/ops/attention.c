@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The backward pass of an attention as one operation (passes/attention_grad.c makes it; a back end that has a kernel
+// for it never stores the scores that it is computed from): shapes, and what it expands into.
+#include "common.h"
+#include "table.h"
+
+bool expand_softmax_grad(Node *n, Value **out) {
+    Graph *g = n->graph;
+    Value *y = n->in[0], *dy = n->in[1];
+    const int64_t axis = y->type.rank - 1;
+    Value *mean = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, y, dy), 1, &axis, true);
+    return expand_done(n, b_binary(g, OP_Mul, y, b_binary(g, OP_Sub, dy, mean)), out);
+}
+
+const int64_t *attention_grad_perm(const Node *n, int which) {
+    int count;
+    return node_ints(n, arena_printf(n->graph->arena, "perm%d", which), &count);
+}
+
+double attention_grad_scale(const Node *n, int which) {
+    return node_float(n, arena_printf(n->graph->arena, "scale%d", which), 1);
+}
+
+bool shape_attention_grad(Node *n) {
+    for (int i = 0; i < n->n_out; i++) {
+        Type t = n->in[0]->type, to;
+        const Type *of = &n->in[i == 0 ? 3 : i == 1 ? 2 : 4]->type;     // keys, q, dy
+        const int64_t *perm = attention_grad_perm(n, i);
+        if (i) t.dim[t.rank - 2] = t.dim[t.rank - 1];
+        t.dim[t.rank - 1] = of->dim[of->rank - (i ? 1 : 2)];
+        to = t;
+        for (int j = 0; perm && j < t.rank; j++) to.dim[j] = t.dim[perm[j]];
+        n->out[i]->type = to;
+    }
+    return true;
+}
+
+static Value *swapped(Graph *g, Value *x) { return b_swap(g, x, x->type.rank - 2, x->type.rank - 1); }
+
+bool expand_attention_grad(Node *n, Value **out) {
+    Graph *g = n->graph;
+    Value *ds = n->in[0], *p = n->in[1], *q = n->in[2], *keys = n->in[3], *dy = n->in[4];
+    out[0] = b_matmul(g, ds, swapped(g, keys));
+    out[1] = b_matmul(g, swapped(g, ds), q);
+    out[2] = b_matmul(g, swapped(g, p), dy);
+    for (int i = 0; i < n->n_out; i++) {
+        const int64_t *perm = attention_grad_perm(n, i);
+        const double scale = attention_grad_scale(n, i);
+        int to[MAX_RANK];
+        if (!out[i]) return false;
+        for (int j = 0; perm && j < out[i]->type.rank; j++) to[j] = (int)perm[j];
+        if (scale != 1) out[i] = b_binary(g, OP_Mul, out[i], b_like(g, out[i], scale));
+        if (perm) out[i] = b_transpose(g, out[i], to);
+        if (!out[i]) return false;
+    }
+    return true;
+}
