@@ -305,7 +305,7 @@ bool cpu_plan(Plan *p);
 bool cpu_has_template(const Node *n, const Options *o); // cpu/anchors.c
 bool cpu_on_planes(const Node *n);                      // a depthwise convolution with the channels first
 // templates_attention.c: an attention's backward pass, by the product that gives its scores
-bool cpu_attends_back(const Node *scores, int64_t depth, const Options *o);
+bool cpu_attends_back(const Node *scores, int64_t depth, bool masked, const Options *o);
 // softmaxes of rows, and products with constant weights of few bits
 bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);

@@ -483,27 +483,28 @@ static int plain_holes(CFile *g, KernelText *t, Hole *to) {
     return k->holes.n;
 }
 
+static const char acc_of[] = "acc, b0, b1, b2, m, n";
+
 // A key of attention or its scores, and what the functions that call them need.
 static int attention_holes(CFile *g, KernelText *t, const char *const *axes, int n_axes, Hole *to) {
     const Attention *s = &t->kernel->attention;
     int n = 0;
-    to[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", inline_function(g, t, "score", s->score, axes, n_axes) };
+    to[n++] = (Hole){ "SCORE", acc_of, inline_function(g, t, "score", s->score, axes, n_axes) };
     n += needed_holes(g, t, s->score, 0, "SCORE_PARAMS", "SCORE_ARGS", to + n);
     to[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? key_function(g, t, "first", s->first, axes) : "0" };
     to[n++] = (Hole){ "LAST", "b0, b1, b2, m", s->last ? key_function(g, t, "last", s->last, axes) : "INT64_MAX" };
+    if (s->pass) to[n++] = (Hole){ "PASS", acc_of, inline_function(g, t, "pass", s->pass, axes, n_axes) };
     return n;
 }
 
 static int backward_holes(CFile *g, KernelText *t, const char *const *axes, int n_axes, Hole *to) {
     const Kernel *k = t->kernel;
     const Attention *s = &k->attention;
-    const char *const element = "acc, b0, b1, b2, m, n";
-    to[0] = (Hole){ "PASS", element, inline_function(g, t, "pass", s->pass, axes, n_axes) };
-    to[1] = (Hole){ "PASSED", element, inline_function(g, t, "passed", s->passed, axes, n_axes) };
-    to[2] = (Hole){ "DSCORE", element, inline_function(g, t, "dscore", s->dscore, axes, n_axes) };
-    to[3] = (Hole){ "FINISH_K", "acc", inline_function(g, t, "finish_k", k->stores.at[1].expr, axes, n_axes) };
-    to[4] = (Hole){ "FINISH_V", "acc", inline_function(g, t, "finish_v", k->stores.at[2].expr, axes, n_axes) };
-    return 5;
+    to[0] = (Hole){ "PASSED", acc_of, inline_function(g, t, "passed", s->passed, axes, n_axes) };
+    to[1] = (Hole){ "DSCORE", acc_of, inline_function(g, t, "dscore", s->dscore, axes, n_axes) };
+    to[2] = (Hole){ "FINISH_K", "acc", inline_function(g, t, "finish_k", k->stores.at[1].expr, axes, n_axes) };
+    to[3] = (Hole){ "FINISH_V", "acc", inline_function(g, t, "finish_v", k->stores.at[2].expr, axes, n_axes) };
+    return 4;
 }
 
 bool c_says_word(const char *s, const char *word) {

@@ -178,7 +178,7 @@ static bool is_product_of(const Finder *f, Node *n, const Value *made, const Val
 
 static Node *product_after(const Finder *f, Node *n) { return n->op == OP_MatMul ? n : users_of(f, n->out[0])->at[0]; }
 
-// Those who read `weights`: the forward product, and the gradient of the values.
+// Those who read `weights`: the forward product, where somebody wants its result, and the gradient of the values.
 static bool find_values(const Finder *f, Found *to) {
     const Nodes *u = users_of(f, to->weights);
     const Value *dy = to->values.product->in[0];
@@ -187,14 +187,15 @@ static bool find_values(const Finder *f, Found *to) {
         Node *n = u->at[i];
         bool turned;
         if (n == to->back || n == to->dot) continue;
-        if (n->op == OP_MatMul && n->in[0] == to->weights && !forward)
-            forward = same_matrices(n->in[1], to->values.product->in[1], true);
-        else if (!to->by[2] && is_product_of(f, n, to->weights, dy, &turned)) {
+        if (n->op == OP_MatMul && n->in[0] == to->weights && !forward) {
+            forward = true;
+            if (!same_matrices(n->in[1], to->values.product->in[1], true)) return false;
+        } else if (!to->by[2] && is_product_of(f, n, to->weights, dy, &turned)) {
             to->by[2] = product_after(f, n);
             to->turned[2] = turned;
         } else return false;
     }
-    return forward && to->by[2];
+    return to->by[2] != NULL;
 }
 
 // Those who read `ds`: the gradients of queries and keys.
@@ -244,6 +245,26 @@ static bool comes_after(const Found *m) {
     return true;
 }
 
+// Is v made of places and constants alone?
+static bool is_of_places(const Value *v, int look) {
+    const Node *n = v->def;
+    if (v->data || (n && n->op == OP_Iota)) return true;
+    if (!n || !look || (!op_is_map(n->op) && !op_is_view(n->op))) return false;
+    for (int i = 0; i < n->n_in; i++) if (!is_of_places(n->in[i], look - 1)) return false;
+    return true;
+}
+
+// Do the scores depend on where they stand: which keys a query sees?
+static bool is_masked(const Found *m) {
+    enum { LOOK = 8 };
+    for (int i = 0; i < m->scores.n; i++) {
+        const Node *n = m->scores.node[i];
+        for (int j = 0; j < n->n_in; j++)
+            if (n->in[j]->type.rank > 1 && is_of_places(n->in[j], LOOK)) return true;
+    }
+    return false;
+}
+
 static bool find(const Finder *f, Node *n, const Options *o, Found *to) {
     *to = (Found){ .softmax = n };
     Value *p = n->out[0];
@@ -258,7 +279,7 @@ static bool find(const Finder *f, Node *n, const Options *o, Found *to) {
     if (!find_values(f, to) || !find_scores(f, to) || !shapes_fit(to) || !comes_after(to)) return false;
     const Type *dy = &to->values.product->in[0]->type;
     const Dim depth = dy->dim[dy->rank - 1];
-    return dim_is_const(depth) && o->machine.backend->attends_back(to->scores.product, depth, o);
+    return dim_is_const(depth) && o->machine.backend->attends_back(to->scores.product, depth, is_masked(to), o);
 }
 
 // ---------------------------------------------------------------- building

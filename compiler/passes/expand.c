@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Composites become primitives. Contract: afterwards no node is a composite but those that the back end claims, or
-// there are diagnostics. What is differentiated has all of them expanded that have no gradient of their own, and what its
-// gradient leaves alone is recognised again behind it.
+// there are diagnostics. What is differentiated has all of them expanded that have no gradient of their own, and what
+// its gradient leaves alone is recognised again behind it.
 //
 //   before   %1: f32[4] = Softmax(%0) {axis=0}
 //   after    %2: f32[1] = ReduceMax(%0) {axes=[0], keepdims=1}

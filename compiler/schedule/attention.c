@@ -14,18 +14,33 @@
 #include <string.h>
 
 // ---------------------------------------------------------------- finding
-bool softmax_before(Arena *a, const Node *product, Softmax *s) {
-    const Value *v = product->in[0];
-    *s = (Softmax){ .empty = EMPTY_NAN };
-    while (product->op == OP_MatMul && v->def && !v->data && v->def->op == OP_Reshape) {
-        const Type *from = &v->def->in[0]->type;
-        if (from->rank < 1 || v->type.rank < 1 || from->dim[from->rank - 1] != v->type.dim[v->type.rank - 1]) break;
-        VEC_PUSH(a, s->nodes, v->def);
-        v = v->def->in[0];
+// Reshapes that keep the rows, and maps, from v back to a softmax.
+static bool softmax_behind(Arena *a, Graph *g, const Value *v, Softmax *s) {
+    enum { MOST = 8 };
+    Node *n = v->data || s->nodes.n > MOST ? NULL : v->def;
+    if (!n || n->n_out != 1) return false;
+    VEC_PUSH(a, s->nodes, n);
+    if (n->op == OP_Softmax) return true;
+    const int nodes = s->nodes.n;
+    const bool map = op_is_map(n->op);
+    for (int i = 0; i < n->n_in && (map || n->op == OP_Reshape); i++) {
+        const Type *from = &n->in[i]->type;
+        s->nodes.n = nodes;
+        s->weighted = s->weighted || map;
+        if (from->dtype != v->type.dtype || from->rank < 1 || v->type.rank < 1
+            || from->dim[from->rank - 1] != v->type.dim[v->type.rank - 1]
+            || type_size(g, from) != type_size(g, &v->type))
+            continue;
+        if (softmax_behind(a, g, n->in[i], s)) return true;
     }
-    const Node *n = v->data ? NULL : v->def;
-    if (product->op != OP_MatMul || !n || n->op != OP_Softmax) return false;
-    VEC_PUSH(a, s->nodes, v->def);
+    return false;
+}
+
+bool softmax_before(Arena *a, Graph *g, const Node *product, Softmax *s) {
+    *s = (Softmax){ .empty = EMPTY_NAN };
+    if (product->op != OP_MatMul || !softmax_behind(a, g, product->in[0], s)) return false;
+    const Node *n = s->nodes.at[s->nodes.n - 1];
+    s->softmax = n->out[0];
     s->score = n->in[0];
     s->empty = (SoftmaxEmpty)node_int(n, "empty", EMPTY_NAN);
     return s->score->def && !s->score->data;
@@ -114,6 +129,43 @@ Expr *attention_element(AttentionBuild *b, Fusion *f) {
     lower_unflat(&l, &f->root->type, f->anchor_flat, idx);
     Expr *e = lower_root(&l, f->root, idx);
     return f->violation || f->reduces.n ? NULL : e;
+}
+
+static bool has_anchor(const Expr *e) {
+    return e && (e->op == E_Acc || has_anchor(e->a[0]) || has_anchor(e->a[1]) || has_anchor(e->a[2]));
+}
+
+// Is it the anchor times something: of a sum, that of the terms? chooses: or nothing in the anchor's place.
+static bool is_linear(const Expr *e, bool chooses) {
+    switch (e->op) {
+    case E_Acc: return true;
+    case E_Const: return e->c.f == 0;
+    case E_Neg: return is_linear(e->a[0], chooses);
+    case E_Div: return is_linear(e->a[0], chooses) && !has_anchor(e->a[1]);
+    case E_Select:
+        return chooses && !has_anchor(e->a[0]) && is_linear(e->a[1], chooses) && is_linear(e->a[2], chooses);
+    case E_Mul:
+        return (is_linear(e->a[0], chooses) && !has_anchor(e->a[1]))
+            || (is_linear(e->a[1], chooses) && !has_anchor(e->a[0]));
+    default: return false;
+    }
+}
+
+static bool draws(const Graph *g, const bool *inside) {
+    for (const Node *n = g->first; n; n = n->next)
+        if (inside[n->mark] && n->op == OP_RandomUniform) return true;
+    return false;
+}
+
+// What of the softmax meets the values, where it is not all of it. A row without a score is NaN, which a choice could
+// leave out; that of dropout keeps some of it.
+static bool lower_weights(AttentionBuild *b, const Softmax *s) {
+    if (!s->weighted) return true;
+    Fusion weights = { .plan = b->epilogue->plan, .root = b->epilogue->anchor->def->in[0], .anchor = s->softmax,
+        .inside = s->inside };
+    b->k->attention.pass = attention_element(b, &weights);
+    const bool chooses = s->empty != EMPTY_NAN || draws(b->g, s->inside);
+    return b->k->attention.pass && is_linear(b->k->attention.pass, chooses);
 }
 
 // Where the anchor's element `at` is found in v, which follows it through views and maps; false: nowhere.
@@ -213,8 +265,8 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     if (!attention_batch(&b, tv, t, batch, idx)) return NULL;
     idx[tv->rank - 2] = b.axis[KEY];
     idx[tv->rank - 1] = b.axis[DEPTH];
-    if (!attention_strides(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k) || !(b.k->attention.score = attention_element(&b, score))
-        || !lower_result(&b, batch, &o))
+    if (!lower_weights(&b, s) || !attention_strides(&b, n->in[1], idx, &v) || !score_operands(&b, &q, &k)
+        || !(b.k->attention.score = attention_element(&b, score)) || !lower_result(&b, batch, &o))
         return NULL;
     if (b.k->axes.n != AXES) return NULL;
     attention_sizes(&b, 3, (const Operand *[]){ &q, &k, &v }, s->empty);
@@ -225,8 +277,8 @@ static Kernel *try_build(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *s
     b.k->result_at = o.offset;
     attention_keys(b.g, b.k, b.axis[KEY], b.size[KEY]);
     b.k->anchor = epilogue->anchor->def;
-    b.k->flops = 2 * attention_count(&b, KEY) * (double)dim_upper(b.g, b.size[KEY])
-        + attention_count(&b, DEPTH) * (double)dim_upper(b.g, b.size[KEY]) * (2 * (double)dim_upper(b.g, b.size[INNER]) + 20);
+    const double keys = (double)dim_upper(b.g, b.size[KEY]), inner = (double)dim_upper(b.g, b.size[INNER]);
+    b.k->flops = 2 * attention_count(&b, KEY) * keys + attention_count(&b, DEPTH) * keys * (2 * inner + 20);
     return b.k;
 }
 

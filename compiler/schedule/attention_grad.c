@@ -109,7 +109,8 @@ static Kernel *try_build(Arena *a, const Backward *w, Fusion *inside, AttentionS
     attention_shape(&b, 1, &k, KEY, INNER);
     attention_shape(&b, 2, &v, KEY, DEPTH);
     attention_shape(&b, 3, &y, QUERY, DEPTH);
-    if (!lower_result(&b, w, 0, batch, b.line, b.axis[INNER]) || !lower_result(&b, w, 1, batch, b.axis[KEY], b.axis[INNER])
+    if (!lower_result(&b, w, 0, batch, b.line, b.axis[INNER])
+        || !lower_result(&b, w, 1, batch, b.axis[KEY], b.axis[INNER])
         || !lower_result(&b, w, 2, batch, b.axis[KEY], b.axis[DEPTH]))
         return NULL;
     b.k->attention.shared = by.rows > 1;

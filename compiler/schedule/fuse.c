@@ -100,6 +100,17 @@ static bool is_of_index(const Fuser *f, const Value *v) {
     return spends(f, v, v, &left);
 }
 
+// The same where random numbers of a counter are among it: attention computes them again rather than keep a matrix.
+static bool is_of_counter(const Fuser *f, const Value *v) {
+    const Node *n = v->def;
+    if (is_of_index(f, v)) return true;
+    if (v->data || !n || v->graph != f->plan->graph) return v->data && type_size(f->plan->graph, &v->type) == 1;
+    if (n->op == OP_RandomUniform) return true;
+    if (!is_pull(n) || n->n_out != 1 || !(op_is_map(n->op) || op_is_view(n->op)) || node_is_stored(n)) return false;
+    for (int i = 0; i < n->n_in; i++) if (n->in[i] && !is_of_counter(f, n->in[i])) return false;
+    return true;
+}
+
 static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
 
 static bool same_size(const Fuser *f, const Value *x, const Value *y) {
@@ -262,13 +273,51 @@ static Node *middle_inside(const Fuser *f, const Value *root) {
     return NULL;
 }
 
+static void see(Fuser *f, const Value *v) {
+    if (v && v->def && !v->data && v->graph == f->plan->graph) f->seen[v->def->mark] = true;
+}
+
+// Between a product of attention and those behind it: what nobody else reads, and what is made of a place alone.
+static bool joins_attention(const Fuser *f, const Node *n) {
+    const Value *v = n->out[0];
+    if (n->n_out != 1 || f->needed[v->id]) return false;
+    if (n->op == OP_Softmax || n->op == OP_SoftmaxGrad) return true;
+    if (!is_pull(n) || node_is_stored(n)) return false;
+    const bool element = op_is_map(n->op) || n->op == OP_RandomUniform;
+    return op_is_view(n->op) || (element && (users_inside(f, v) || is_of_counter(f, v)));
+}
+
+// Marks what joins from a node back, whose operands have been seen.
+static void join_attention(Fuser *f, const Node *from) {
+    for (int at = from->mark - 1; at >= 0; at--) {
+        if (!f->seen[at] || f->inside[at] || !joins_attention(f, f->nodes[at])) continue;
+        f->inside[at] = true;
+        for (int i = 0; i < f->nodes[at]->n_in; i++) see(f, f->nodes[at]->in[i]);
+    }
+}
+
+// What lies between the softmax and the product: maps, and what they are told from where an element stands.
+static bool *weights_inside(Fuser *f, const Softmax *s, const Node *product) {
+    bool *const before = f->inside, *inside = NEW_ARRAY(f->plan->scratch, bool, f->n_nodes + 1);
+    f->inside = inside;
+    memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
+    for (int i = 0; i + 1 < s->nodes.n; i++) {
+        inside[s->nodes.at[i]->mark] = true;
+        for (int j = 0; j < s->nodes.at[i]->n_in; j++) see(f, s->nodes.at[i]->in[j]);
+    }
+    f->seen[s->softmax->def->mark] = false;
+    join_attention(f, product);
+    f->inside = before;
+    return inside;
+}
+
 // Attention, when the anchor multiplies a softmax that nobody else reads. NULL: it is a product like any other.
 static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     Softmax s;
     Fusion score = { .plan = f->plan, .inside = f->scores };
     bool *inside = f->inside, alone = true;
     if (f->plan->options->no_fuse || epilogue->violation || epilogue->anchor->type.dtype != DT_F32
-        || !softmax_before(f->plan->scratch, epilogue->anchor->def, &s))
+        || !softmax_before(f->plan->scratch, f->plan->graph, epilogue->anchor->def, &s))
         return NULL;
     memset(f->scores, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int i = 0; i < s.nodes.n; i++) f->scores[s.nodes.at[i]->mark] = true;
@@ -277,25 +326,12 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     for (int i = 0; i < s.nodes.n; i++) alone = alone && users_inside(f, s.nodes.at[i]->out[0]);
     score.root = s.score;
     alone = alone && users_inside(f, s.score) && !f->needed[s.score->id] && is_pull(s.score->def);
+    if (alone && s.weighted) s.inside = weights_inside(f, &s, epilogue->anchor->def);
     if (alone) grow(f, &score, f->plan->options);
     f->inside = inside;
     return alone && score.anchor && score.anchor->def->op == OP_MatMul ?
         kernel_attention(f->plan->scratch, &s, epilogue, &score, f->n_nodes) :
         NULL;
-}
-
-static void see(Fuser *f, const Value *v) {
-    if (v && v->def && !v->data && v->graph == f->plan->graph) f->seen[v->def->mark] = true;
-}
-
-// Between an attention's gradient and the products behind it: what nobody else reads, and what costs next to nothing.
-static bool joins_gradient(const Fuser *f, const Node *n) {
-    const Value *v = n->out[0];
-    if (n->n_out != 1 || f->needed[v->id]) return false;
-    if (n->op == OP_Softmax || n->op == OP_SoftmaxGrad) return true;
-    if (!is_pull(n) || node_is_stored(n)) return false;
-    const bool element = op_is_map(n->op) || n->op == OP_RandomUniform;
-    return op_is_view(n->op) || (element && (users_inside(f, v) || is_of_index(f, v)));
 }
 
 static void fuse_attention_grad(Fuser *f, Node *n) {
@@ -306,11 +342,7 @@ static void fuse_attention_grad(Fuser *f, Node *n) {
     f->inside[n->mark] = true;
     see(f, n->in[0]);
     see(f, n->in[1]);
-    for (int at = n->mark - 1; at >= 0; at--) {
-        if (!f->seen[at] || !joins_gradient(f, f->nodes[at])) continue;
-        f->inside[at] = true;
-        for (int i = 0; i < f->nodes[at]->n_in; i++) see(f, f->nodes[at]->in[i]);
-    }
+    join_attention(f, n);
     Kernel *k = kernel_attention_grad(f->plan->scratch, &inside, n);
     if (!k) bug("no kernel for the backward pass of an attention");
     found(f, kernel_keep(f->plan, k));

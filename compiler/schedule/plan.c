@@ -149,8 +149,8 @@ int64_t plan_slack(const Plan *p) {
 }
 
 // ---------------------------------------------------------------- for people
-static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "attention_grad", "region", "call",
-    "product", "sizes" };
+static const char *const kind_names[] = { "loop", "gemm", "conv", "depthwise", "planes", "attention", "attention_grad",
+    "region", "call", "product", "sizes" };
 
 const char *kernel_kind(const Kernel *k) { return kind_names[k->kind]; }
 

@@ -87,10 +87,15 @@ void buffer_within(const Plan *p, Value *v, Value *of, int64_t offset);
 Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted);         // wanted: which outputs anyone uses
 
 // attention.c: softmax(score) times V as one kernel
-// nodes: all between the score and the product
-typedef struct Softmax { Value *score; SoftmaxEmpty empty; VEC(Node *) nodes; } Softmax;
-// is the product's left factor a softmax, perhaps reshaped?
-bool softmax_before(Arena *a, const Node *product, Softmax *s);
+// nodes: all between the score and the product; weighted: there are maps among them, computed with what is `inside`
+typedef struct Softmax {
+    Value *score, *softmax;
+    SoftmaxEmpty empty;
+    bool weighted, *inside;
+    VEC(Node *) nodes;
+} Softmax;
+// is the product's left factor a softmax, perhaps reshaped or with maps behind it, as dropout?
+bool softmax_before(Arena *a, Graph *g, const Node *product, Softmax *s);
 // NULL: no attention after all
 Kernel *kernel_attention(Arena *a, const Softmax *s, Fusion *epilogue, Fusion *score, int n_nodes);
 // attention_grad.c: an AttentionGrad; inside: what lies between it and the products that it takes in. NULL: it cannot

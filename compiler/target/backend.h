@@ -58,9 +58,9 @@ typedef struct Backend {
     int64_t (*shares)(const struct Node *product);
     // has it a template for attention of this shape? NULL: for any
     bool (*attends)(const struct Kernel *attention, const struct Options *o);
-    // is the backward pass of this attention, by the product that gives its scores and the length of a value, a kernel
-    // of its own, which computes them again? NULL: none is
-    bool (*attends_back)(const struct Node *scores, int64_t depth, const struct Options *o);
+    // is the backward pass of this attention, by the product that gives its scores, a kernel of its own, which computes
+    // them again? depth: elements of a value; masked: where they stand hides some keys. NULL: none is
+    bool (*attends_back)(const struct Node *scores, int64_t depth, bool masked, const struct Options *o);
     // the language of the kernels that models bring along: the attribute of Custom that has them; NULL: it takes none
     const char *kernels;
     // Does it take this composite whole? What it does not claim is expanded into primitives.

@@ -21,12 +21,14 @@
  *   MASKED            1: the scores of a query are -inf before the key FIRST and behind LAST, whatever they say of one
  *                     that there is no such key
  *   FIRST(b0, b1, b2, m) LAST(b0, b1, b2, m)
+ *   WEIGHTED          1: the values are multiplied by PASS of p, which is p times something else, and not by p
  *   EXP(x)            the exponential function, for x <= 0
  *   PARTS             0: all of O. Else the function does the part'th of PARTS shares of its tiles of queries
  *   SOFTMAX TILE      names of functions of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter O, for EPILOGUE and SCORE; SCORE_PARAMS, SCORE_ARGS: what SCORE needs of
  *                     it, and as arguments
  *   SCORE(acc, b0, b1, b2, m, n)       what the softmax is taken of
+ *   PASS(acc, b0, b1, b2, m, n)        what of it meets the values
  *   EPILOGUE(acc, b0, b1, b2, m, d)    the value stored
  *
  * scratch: 64-byte aligned; DIRECT: 4 * N bytes, N rounded up to a multiple of 32; else 4 * (PANELS(N) * DK +
@@ -72,6 +74,8 @@
 #define MASKED 0
 #define FIRST(b0, b1, b2, m) 0
 #define LAST(b0, b1, b2, m) INT64_MAX
+#define WEIGHTED 0
+#define PASS(acc, b0, b1, b2, m, n) (acc)
 #define PARTS 0
 #define EXP(x) expf(x)
 #define SOFTMAX attention_softmax
@@ -213,6 +217,10 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             }
         }
         const float sum = SOFTMAX(row + from, stop - from, &top, b0, b1, b2, m, from SCORE_ARGS);
+#if WEIGHTED
+        for (ptrdiff_t n = from; n < stop; n++)
+            row[n] = PASS(row[n], b0, b1, b2, m, n);
+#endif
         for (ptrdiff_t d = 0; d < DV; d++)
             out[d] = 0.0f;
         const ptrdiff_t fours = from + (stop - from) / 4 * 4;
@@ -254,6 +262,10 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             for (ptrdiff_t i = 0; i < count; i++) {
                 const float before = top[i], sum = SOFTMAX(scores + i * PITCH, depth, &top[i], b0, b1, b2, (m + i),
                                                            n0 SCORE_ARGS);
+#if WEIGHTED
+                for (ptrdiff_t n = 0; n < depth; n++)
+                    scores[i * PITCH + n] = PASS(scores[i * PITCH + n], b0, b1, b2, (m + i), (n0 + n));
+#endif
                 const float scale = n0 > from && top[i] > -INFINITY ? EXP(before - top[i]) : 0.0f;
                 total[i] = total[i] * scale + sum;
                 for (ptrdiff_t d = 0; d < COLUMNS && n0 > from; d++)

@@ -148,7 +148,8 @@ BURN_OUTLINE void GROWN(ptrdiff_t count, ptrdiff_t width, ptrdiff_t depth, const
 }
 
 BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K, const float *restrict V,
-                               const float *restrict G, float *restrict QG, float *restrict KG, float *restrict VG EPILOGUE_PARAMS,
+                               const float *restrict G, float *restrict QG, float *restrict KG,
+                               float *restrict VG EPILOGUE_PARAMS,
 #if PARTS
                                unsigned char *scratch, ptrdiff_t part)
 #else
@@ -224,7 +225,11 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
                 for (ptrdiff_t n = LANES; n < whole; n += LANES)
                     for (int j = 0; j < LANES; j++)
                         lane[j] = lane[j] > row[n + j] ? lane[j] : row[n + j];
-                for (int j = 0; j < LANES; j++)
+                for (int j = 0; j < 16; j++)
+                    lane[j] = lane[j] > lane[j + 16] ? lane[j] : lane[j + 16];
+                for (int j = 0; j < 8; j++)
+                    lane[j] = lane[j] > lane[j + 8] ? lane[j] : lane[j + 8];
+                for (int j = 0; j < 8; j++)
                     most = most > lane[j] ? most : lane[j];
                 const float shift = most > -INFINITY ? most : 0.0f; /* exp(-inf - 0) is 0 */
                 for (int j = 0; j < LANES; j++)
@@ -236,9 +241,17 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
                         lane[j] += e;
                         both[j] += e * drow[n + j];
                     }
-                for (int j = 0; j < LANES; j++) {
-                    sum += lane[j];
-                    dot += both[j];
+                for (int j = 0; j < 16; j++) {
+                    lane[j] += lane[j + 16];
+                    both[j] += both[j + 16];
+                }
+                for (int j = 0; j < 8; j++) {
+                    lane[j] += lane[j + 8];
+                    both[j] += both[j + 8];
+                }
+                for (int j = 0; j < 4; j++) {
+                    sum += lane[j] + lane[j + 4];
+                    dot += both[j] + both[j + 4];
                 }
                 const float scale = sum > 0.0f || sum != sum ? 1.0f / sum : 0.0f, mean = dot * scale;
                 for (ptrdiff_t n = 0; n < seen; n++) {

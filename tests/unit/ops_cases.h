@@ -162,6 +162,10 @@ static const Case cases[] = {
     { "%0: i64[]", "%1 = RandomUniform(%0) {shape=[9], dtype=f16, seed=1}", "%1", NULL },
     // ---- composites
     { "%0: f64[3,5]", "%1 = Softmax(%0) {axis=1}", "%1", NULL },
+    { "%0: f64[3,5], %1: f64[3,5]", "%2 = SoftmaxGrad(%0, %1)", "%2", NULL },
+    { "%0: f64[2,3,5], %1: f64[2,3,5], %2: f64[2,3,4], %3: f64[2,4,5], %4: f64[2,3,6]",
+        "%5, %6, %7 = AttentionGrad(%0, %1, %2, %3, %4) {scale0=0.5, perm1=[0,2,1], scale2=2.0, perm2=[2,0,1]}",
+        "%5, %6, %7", NULL },
     { "%0: f64[3,5]", "%1 = LogSoftmax(%0) {axis=0}", "%1", NULL },
     { "%0: f16[3,5]", "%1 = Softmax(%0) {axis=1}", "%1", NULL },
     { "%0: f32[3,5,2]", "%1 = Softmax(%0) {axis=1}", "%1", NULL },

@@ -274,7 +274,10 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
         else if (k->template == &template_conv || k->template == &template_winograd)
             hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
-    } else k->parts = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD ? attention_parts(g, k, o) : k->workers;
+    } else {
+        const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
+        k->parts = heads ? attention_parts(g, k, o) : k->workers;
+    }
     hole(a, k, "PARTS", k->parts);
     own_scratch(k);
     hand_out_from(o, g, k, template_size(g, k), whole);

@@ -106,6 +106,7 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole(a, k, "KB", block);
     template_hole(a, k, "EMPTY", s->empty);
     template_hole(a, k, "MASKED", s->first || s->last);
+    template_hole(a, k, "WEIGHTED", s->pass != NULL);
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "SOFTMAX", .kind = HOLE_OWN, .text = "softmax" });
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "TILE", .kind = HOLE_OWN, .text = "tile" });
     VEC_PUSH(a, k->holes,
@@ -117,9 +118,8 @@ void plan_attention(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 
 // ---------------------------------------------------------------- backward
 // Rows of a tile, and queries in a block: their scores and the gradients of these lie in the second cache.
-static AttentionTiles grad_tiles(const Graph *g, int64_t m, int64_t n, int64_t k, const Options *o) {
+static AttentionTiles grad_tiles(int64_t m, int64_t k, const Options *o) {
     enum { BLOCK = 72 };
-    (void)g, (void)n;
     TileTarget target = template_target(o);
     TileChoice tile = tile_choose_halves(&target, queries_work, &(Queries){ m, k });
     const int64_t rows = tile.many, most = round_up(m, rows);
@@ -131,19 +131,25 @@ static int64_t grad_scratch(const AttentionTiles *t, int64_t n, int64_t dk, int6
     return 4 * (across * (dk + dv) + n * k + down * (k + v) + t->kb * (2 * (across + t->mr + 16) + 2 * k + v));
 }
 
-bool cpu_attends_back(const Node *scores, int64_t depth, const Options *o) {
+// What the kernel computes again, scores and exponentials, against the matrices that it does not write and read: where
+// vectors are short the first costs more, unless a mask hides half of it, and short heads are no work to speak of.
+bool cpu_attends_back(const Node *scores, int64_t depth, bool masked, const Options *o) {
+    enum { LEAST = 1024, MANY = 512, MANY_MASKED = 128, WIDE = 16 };
     const Type *t = &scores->out[0]->type;
     const Dim inner = scores->in[0]->type.dim[scores->in[0]->type.rank - 1];
     if (!o->machine.vectors || o->no_fuse || o->precision || !cpu_has_template(scores, o)) return false;
     if (!dim_is_const(inner)) return false;
     const int64_t m = dim_upper(scores->graph, t->dim[t->rank - 2]), n = dim_upper(scores->graph, t->dim[t->rank - 1]);
-    const AttentionTiles tiles = grad_tiles(scores->graph, m, n, inner, o);
-    return grad_scratch(&tiles, n, inner, depth) <= 2 * 4 * type_count_upper(scores->graph, t);
+    const AttentionTiles tiles = grad_tiles(m, inner, o);
+    if (grad_scratch(&tiles, n, inner, depth) > 2 * 4 * type_count_upper(scores->graph, t)) return false;
+    if (o->train_memory) return true;
+    if (o->machine.lanes && o->machine.lanes < WIDE) return n >= (masked ? MANY_MASKED : MANY);
+    return n * (inner + depth) >= 2 * LEAST;
 }
 
 void plan_attention_grad(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
-    const AttentionTiles t = grad_tiles(g, dim_upper(g, s->m), dim_upper(g, s->n), s->k, o);
+    const AttentionTiles t = grad_tiles(dim_upper(g, s->m), s->k, o);
     k->template = &template_attention_grad;
     size_holes(a, k);
     stride_holes(a, k, 0, "Q", 'M', 'K');

@@ -53,7 +53,7 @@ static bool beats_products(const Attention *s) {
 
 bool gpu_attends(const Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
-    if (k->sizes.n || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
+    if (s->pass || k->sizes.n || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
     if (ceil_div(s->m, blocks[COUNT(blocks) - 1].bm) > MAX_GROUPS) return false;
     return best_block(s) && (!o->precision || beats_products(s));
 }
