@@ -7,6 +7,7 @@
 // users are already inside, one contraction or convolution may join as the anchor whose epilogue the rest becomes.
 // The grown kernel is lowered; where the expression shows that fusing was wrong (a reduction that would be
 // recomputed, an anchor read anywhere but at the stored element) that value is cut off and the kernel grown again.
+#include "cpu/templates.h"
 #include "schedule.h"
 
 #include <string.h>
@@ -381,6 +382,28 @@ static Node *number_inside(const Fuser *f, const Value *root) {
     return NULL;
 }
 
+// Does it follow an anchor, through maps alone? Only `own`, or, where that is NULL, any.
+static bool leads_to(const Fuser *f, const Node *n, const Value *own, const Options *o) {
+    for (int i = 0; i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (!v || !v->def || v->data || v->graph != f->plan->graph) continue;
+        if (is_anchor(v->def, o) ? !own || v == own : f->epilogue[v->def->mark] && leads_to(f, v->def, own, o))
+            return true;
+    }
+    return false;
+}
+
+// Where memory is dear, bytes that the sums of another product become: the sums would be stored, four bytes each.
+static Node *narrow_inside(const Fuser *f, const Fusion *fu, const Options *o) {
+    for (int at = f->n_nodes - 1; at >= 0 && template_small(o) && fu->anchor && node_of_bytes(fu->anchor->def); at--) {
+        Node *n = f->nodes[at];
+        if (f->inside[at] && n->out[0] != fu->root && f->retyped[at] && dtype_size(n->out[0]->type.dtype) < 4
+            && !leads_to(f, n, fu->anchor, o) && leads_to(f, n, NULL, o))
+            return n;
+    }
+    return NULL;
+}
+
 // One kernel for `root`, or for the piece of a concatenation that `root` fills.
 static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
@@ -394,8 +417,9 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         if (computed) grow(f, &fu, o);
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         const Node *number = fu.anchor && node_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
-        if (number) {
-            f->cut[number->mark] = true;
+        const Node *narrow = number ? number : narrow_inside(f, &fu, o);
+        if (narrow) {
+            f->cut[narrow->mark] = true;
             continue;
         }
         Kernel *k = NULL;

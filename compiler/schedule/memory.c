@@ -206,7 +206,8 @@ static bool alone(const Plan *p, const Value *v, const Buffer *in, int at, int e
 
 // Templates that store their elements in order, alone or in strips, may store over what they read, at a distance.
 static void try_over(const Plan *p, const Kernel *k, int at) {
-    if ((k->strips && k != k->strips->member[0]) || !template_may_over(k) || k->runs > 1) return;
+    if (k->strips ? k != k->strips->member[0] : !template_may_over(k)) return;
+    if (k->runs > 1) return;
     const int end = at + (k->strips ? k->strips->n : 1) - 1;
     const Kernel *last = p->kernels.at[end];
     Buffer *out = plan_value(p, last->writes.at[0]).buffer;

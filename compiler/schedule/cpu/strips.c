@@ -98,6 +98,12 @@ static bool goes_by_rows(const Plan *p, Member *m) {
         && m->total < INT32_MAX;
 }
 
+static bool loads(const Kernel *k, const Value *v) {
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i] == v) return true;
+    return false;
+}
+
 static int uses(const Plan *p, const Value *v) {
     int n = 0;
     for (int i = 0; i < p->graph->outputs.n; i++) n += p->graph->outputs.at[i] == v;
@@ -116,18 +122,15 @@ static bool follows(const Plan *p, const Member *m, Member *next) {
     if (k->kind == KERNEL_LOOP)
         return next->planes == m->planes && uses(p, v) == 1 && !(there && there->place == PLACE_ALIAS)
             && loop_reach(k, v, &next->reach) && next->reach.count == m->total * m->width;
-    next->beside = template_may_over(k) && k->operand[0] != v && kernel_in_place(p->arena, k, v);
+    next->beside = template_may_over(k) && loads(k, v) && k->operand[0] != v && kernel_in_place(p->arena, k, v);
     if (next->beside) {
         next->window = NULL;
         next->before = 0;
         return next->total == m->total && next->width == m->width && uses(p, v) == 1;
     }
     if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
-        || (there && there->place == PLACE_ALIAS))
+        || (there && there->place == PLACE_ALIAS) || loads(k, v) || next->planes != m->planes)
         return false;
-    for (int i = 0; i < k->loads.n; i++)
-        if (k->loads.at[i] == v) return false;
-    if (next->planes != m->planes) return false;
     if (next->planes)
         return c->x_channel == m->width && c->x_axis[2] == 1 && c->x_axis[1] == c->in[2]
             && (c->in[0] == 1 || c->x_axis[0] == c->in[1] * c->in[2]) && c->in[0] * c->in[1] * c->in[2] == m->width
