@@ -9,9 +9,9 @@ follows from its seed. Without --models two are drawn; BURNCC_TEST_ALL=1 draws 1
 with BURNCC_TEST_ALL=1 where this interpreter has it, or the one that --torch names.
 What passes beside PyTorch: 1e-4 of a parameter's largest gradient, or eight times what single precision can do to it,
 for some gradients are zero but for rounding (a bias in front of a batch normalization) or sums that cancel. That is
-found by computing in double precision and rounding what each elementary operation gives, forwards and backwards, to one
-of its two neighbours in single precision by chance, eight times over: the furthest from the gradient that was not
-rounded. Values are drawn with 22 bits after the point: with few, a parameter of Min equals a value of the input, and
+found by computing in double precision and rounding what each elementary operation gives, and each addition of a sum,
+forwards and backwards, to one of its two neighbours in single precision by chance, eight times over: the furthest from
+the gradient that was not rounded. Values are drawn with 22 bits after the point: with few, a parameter of Min equals a value of the input, and
 there any share of the gradient is right. Needs the standard library only. Prints TAP."""
 import argparse
 import array
@@ -362,7 +362,7 @@ DRAWS = [unary, unary, unary, positive, bounded_exp, with_parameter, with_parame
 
 
 # ---------------------------------------------------------------- PyTorch
-TORCH = """import contextlib, json, sys, torch, torch.nn.functional as F
+TORCH = """import contextlib, json, math, sys, torch, torch.nn.functional as F
 from torch._decomp import core_aten_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 torch.set_num_threads(1)
@@ -378,8 +378,39 @@ def rounded(x):
     other = (torch.rand_like(x) < 0.5) & (near != x)
     return torch.where(other, far, near).double()
 
+def added(x, dims, keepdim):
+    # a sum that rounds after each addition, as a loop does: where addends are alike, so are errors
+    dims = sorted(d % x.dim() for d in (dims or range(x.dim())))
+    last = torch.movedim(x, dims, list(range(-len(dims), 0))).reshape([n for i, n in enumerate(x.shape) if i not in dims]
+                                                                      + [-1])
+    sum = torch.zeros_like(last[..., 0])
+    for i in range(last.shape[-1]):
+        sum = rounded(sum + last[..., i])
+    return sum.reshape([1 if i in dims else n for i, n in enumerate(x.shape)]) if keepdim else sum
+
+def normalized(x, dims, w, b, eps):
+    n = math.prod(x.shape[d] for d in dims)
+    mean = x.sum(dims, True) / n
+    c = x - mean
+    rstd = ((c * c).sum(dims, True) / n + eps).rsqrt()
+    return c * rstd * w + b, mean, rstd
+
+def batch_norm(x, w, b, training, momentum, eps):
+    beside = [1, -1] + [1] * (x.dim() - 2)
+    out, mean, rstd = normalized(x, [0, *range(2, x.dim())], w.reshape(beside), b.reshape(beside), eps)
+    return out, mean.flatten(), rstd.flatten()
+
+# what PyTorch leaves whole: their sums round, too
+parts[torch.ops.aten._native_batch_norm_legit.no_stats] = batch_norm
+parts[torch.ops.aten.native_layer_norm.default] = lambda x, shape, w, b, eps: normalized(
+    x, list(range(x.dim() - len(shape), x.dim())), w, b, eps)
+parts[torch.ops.aten.mean.dim] = lambda x, dims, keepdim=False: x.sum(dims, keepdim) / math.prod(
+    x.shape[d] for d in dims)
+
 class Rounding(TorchDispatchMode):
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op is torch.ops.aten.sum.dim_IntList and args[0].dim():
+            return added(args[0], args[1], len(args) > 2 and args[2])
         with self:
             out = (parts[op] if op in parts else op.decompose)(*args, **(kwargs or {}))
         if out is not NotImplemented:
