@@ -263,9 +263,11 @@ static void print_steps(RunText *r, const Plan *plan, int depth) {
         if (k->strips && k != k->strips->member[0]) continue;
         if (k->kind == KERNEL_REGION) print_region(r, k, depth);
         else print_call(r, k, depth);
-        if (!c_losses_after(plan, k)) continue;
-        print_wait(r, depth);
-        print_losses(r->s, &r->body);
+        if (c_losses_after(plan, k)) {
+            print_wait(r, depth);
+            print_losses(r->s, &r->body);
+        }
+        if (plan == r->s->program->plan) VEC_PUSH(r->g->arena, r->cuts, r->body.n);
     }
 }
 
@@ -341,6 +343,14 @@ static void print_choice(CFile *g, const Signature *s) {
     text_printf(&g->ends, "#endif\n}\n\n");
 }
 
+const char *c_work(const RunText *r) {
+    return plan_slack(r->s->program->plan) ? "ws->bytes + (64 - (uintptr_t)ws->bytes % 64) % 64" : "ws->bytes";
+}
+
+const char *c_constants(const RunText *r) {
+    return arena_printf(r->g->arena, "(const unsigned char *)weights + %d", WEIGHTS_HEADER);
+}
+
 void c_run(CFile *g, const Signature *s) {
     const Program *p = s->program;
     RunText r = { .g = g, .s = s };
@@ -362,6 +372,8 @@ void c_run(CFile *g, const Signature *s) {
             p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
         text_append(&g->c, r.tasks.at, r.tasks.n);
     }
+    const bool stretches = c_has_stretches(&r);
+    if (stretches) c_stretches(&r);
     if (several) text_printf(&g->c, "static ");
     if (g->handover) c_steps_begin(g, s);
     else c_signature_print(g, &g->c, s, several ? arena_printf(g->arena, "%s_on", p->name) : p->name);
@@ -375,18 +387,16 @@ void c_run(CFile *g, const Signature *s) {
     for (int i = 0; c_has_banks(g) && i < g->options->banks.n; i++)
         if (r.banks >> i & 1u)
             text_printf(&g->c, "    unsigned char *const work%d = ws->%s->bytes;\n", i, c_bank_name(g, i));
-    if ((pool || r.uses[BASE_WORK]) && !c_has_banks(g))
-        text_printf(&g->c, "    unsigned char *const work = ws->bytes%s;\n",
-            plan_slack(p->plan) ? " + (64 - (uintptr_t)ws->bytes % 64) % 64" : "");
+    if ((pool || r.uses[BASE_WORK]) && !c_has_banks(g) && !stretches)
+        text_printf(&g->c, "    unsigned char *const work = %s;\n", c_work(&r));
     if (pool)
         text_printf(&g->c, "    burn_pool strings = {(char *)%s + %lld, (char *)%s + %lld};\n", pools,
             (long long)pool->offset, pools, (long long)(pool->offset + pool->bytes));
     if (r.uses[BASE_CONSTANTS] && g->handover) c_steps_constants(g);
-    else if (r.uses[BASE_CONSTANTS])
-        text_printf(&g->c, "    const unsigned char *const constants = (const unsigned char *)weights + %d;\n",
-            WEIGHTS_HEADER);
-    if (r.tasks.n) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
-    else if (g->threads) text_printf(&g->c, "    (void)threads;\n");
+    else if (r.uses[BASE_CONSTANTS] && !stretches)
+        text_printf(&g->c, "    const unsigned char *const constants = %s;\n", c_constants(&r));
+    if (r.tasks.n && !stretches) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
+    else if (g->threads && !stretches) text_printf(&g->c, "    (void)threads;\n");
     print_unread(g, s, &r);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     if (!c_struct_written(s->graph, ROLE_PARAM)) print_last_losses(g, s);

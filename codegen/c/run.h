@@ -37,6 +37,7 @@ typedef struct RunText {
     unsigned banks;                                     // and parts of the workspace, a bit each
     int loops;
     bool *known;                                        // symbols that are variables by now
+    VEC(size_t) cuts;                                   // of many calls: where in the body kernels end
 } RunText;
 
 // calls.c
@@ -54,6 +55,12 @@ void c_arguments_frame(RunText *r, const Arguments *all, int depth);
 void c_steps_begin(CFile *g, const Signature *s);
 void c_steps_constants(CFile *g);
 void c_steps_end(CFile *g, const Signature *s);
+
+// stretches.c: many calls as functions of some calls each; does the run become that, and their text
+bool c_has_stretches(const RunText *r);
+void c_stretches(RunText *r);
+const char *c_work(const RunText *r);                       // run.c: what the variables `work` and `constants` are
+const char *c_constants(const RunText *r);
 
 // rolled.c: a loop over calls from the plan's kernel i on, if they repeat; how many kernels it has
 int c_rolled(RunText *r, const Plan *plan, int i, int depth);
