@@ -395,7 +395,8 @@ void c_run(CFile *g, const Signature *s) {
     if (r.uses[BASE_CONSTANTS] && g->handover) c_steps_constants(g);
     else if (r.uses[BASE_CONSTANTS] && !stretches)
         text_printf(&g->c, "    const unsigned char *const constants = %s;\n", c_constants(&r));
-    if (r.tasks.n && !stretches) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, r.settings.n ? r.settings.at : "");
+    const char *settings = r.settings.n ? r.settings.at : "";
+    if (r.tasks.n && !stretches) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, settings);
     else if (g->threads && !stretches) text_printf(&g->c, "    (void)threads;\n");
     print_unread(g, s, &r);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);

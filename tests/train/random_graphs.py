@@ -11,8 +11,8 @@ What passes beside PyTorch: 1e-4 of a parameter's largest gradient, or eight tim
 for some gradients are zero but for rounding (a bias in front of a batch normalization) or sums that cancel. That is
 found by computing in double precision and rounding what each elementary operation gives, and each addition of a sum,
 forwards and backwards, to one of its two neighbours in single precision by chance, eight times over: the furthest from
-the gradient that was not rounded. Values are drawn with 22 bits after the point: with few, a parameter of Min equals a value of the input, and
-there any share of the gradient is right. Needs the standard library only. Prints TAP."""
+the gradient that was not rounded. Values are drawn with 22 bits after the point: with few, a parameter of Min equals a
+value of the input, and there any share of the gradient is right. Needs the standard library only. Prints TAP."""
 import argparse
 import array
 import json
@@ -381,8 +381,8 @@ def rounded(x):
 def added(x, dims, keepdim):
     # a sum that rounds after each addition, as a loop does: where addends are alike, so are errors
     dims = sorted(d % x.dim() for d in (dims or range(x.dim())))
-    last = torch.movedim(x, dims, list(range(-len(dims), 0))).reshape([n for i, n in enumerate(x.shape) if i not in dims]
-                                                                      + [-1])
+    kept = [n for i, n in enumerate(x.shape) if i not in dims]
+    last = torch.movedim(x, dims, list(range(-len(dims), 0))).reshape(kept + [-1])
     sum = torch.zeros_like(last[..., 0])
     for i in range(last.shape[-1]):
         sum = rounded(sum + last[..., i])
