@@ -106,15 +106,16 @@ typedef struct Convolution {
 // C[b][m][n] = sum over k of a * b, the factors being expressions over the kernel's axes. Each axis is a digit of one
 // coordinate, whose last varies fastest. Axis number `axes.n + i` stands in them for the number that digit i and those
 // behind it in its coordinate make, and `2 * axes.n + i` for own[i]: what a factor's indices add up of its rows, or
-// columns, alone. fours: values whose elements a factor loads four at a time, along one coordinate. few: the template
-// is that of few rows. shares: of the terms, each a workgroup's; blocks: of all batches.
+// columns, alone. fours: values whose elements a factor loads four at a time, along one coordinate; of those in
+// `paired` (bits) two neighbours hold four terms. few: the template is that of few rows. shares: of the terms, each a
+// workgroup's; blocks: of all batches.
 enum { COORD_B, COORD_M, COORD_N, COORD_K, COORDS, MAX_OWN = 4, MAX_FOURS = 3 };
 typedef struct Coordinate { int n; int64_t size; signed char axis[32]; } Coordinate;
 typedef struct Product {
     Expr *factor[2];
     Coordinate of[COORDS];
     Expr *own[MAX_OWN]; int n_own;
-    struct { const Value *value[MAX_FOURS]; int n; } fours[2];
+    struct { const Value *value[MAX_FOURS]; int n; unsigned paired; } fours[2];
     bool few;
     int64_t shares, blocks;
 } Product;

@@ -100,7 +100,7 @@ const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, 
 
 static const struct { const char *name, *type; } wide[] = {
     [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }, [WIDE_U16X8] = { "u16x8", "uvec4" },
-    [WIDE_U8X4] = { "u8x4", "uint" }
+    [WIDE_U8X4] = { "u8x4", "uint" }, [WIDE_U8X2] = { "u8x2", "uint16_t" }
 };
 
 const char *glsl_wide(Printing *p, Value *v, Wide w) {
@@ -275,7 +275,7 @@ static void print_views(Printing *p, Text *out) {
 }
 
 static void print_extensions(const Printing *p, Text *out, const char *shader) {
-    bool bytes = false, halves = false;
+    bool bytes = false, halves = p->wide[0][WIDE_U8X2] || p->wide[1][WIDE_U8X2];
     for (int b = 0; b < 2; b++)
         for (int d = 0; d < DT_COUNT; d++) {
             bytes = bytes || (p->viewed[b][d] && dtype_size((DType)d) == 1);

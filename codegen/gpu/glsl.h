@@ -5,7 +5,7 @@
 #include "vulkan.h"
 
 // views of several elements at a time
-typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_COUNT } Wide;
+typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_U8X2, WIDE_COUNT } Wide;
 
 typedef struct More { const char *name; uint32_t value; } More;
 enum { MAX_LANES_READ = 6 };                            // values that a thread reads several elements of at once
@@ -25,6 +25,7 @@ typedef struct Printing {
     Team team;
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
     const Value *four[MAX_LANES_READ]; int n_four;      // of which a function, or a thread, has several elements
+    unsigned paired;                                    // bits: of these two elements, each in two lanes
     int lanes, lane_at;                                 // lanes.c: elements of a thread; which of `four` is read
 } Printing;
 

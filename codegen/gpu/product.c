@@ -81,9 +81,21 @@ const char *glsl_wide_type(DType d, int lanes) {
 
 static const char *wide_type(DType d) { return glsl_wide_type(d, 4); }
 
+// Which of the fours v is; n_four: none.
+static int four_of(const Printing *p, const Value *v) {
+    int i = 0;
+    while (i < p->n_four && p->four[i] != v) i++;
+    return i;
+}
+
+static bool is_paired(const Printing *p, int four) { return p->paired >> four & 1; }
+
 // four elements from this one on, as they lie in memory
 static const char *load_four(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
+    if (is_paired(p, four_of(p, v)))
+        return arena_printf(
+            p->arena, "uint(%s[(%s + %s) / 2])", glsl_wide(p, v, WIDE_U8X2), glsl_origin(p, v), index);
     const Wide wide = glsl_wide_of(layout_element(p->layout, v), 4);
     return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, wide), glsl_origin(p, v), index);
 }
@@ -92,13 +104,13 @@ static const char *load_four(void *ctx, Value *v, const char *index) {
 const char *glsl_load_lane(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     const DType d = layout_element(p->layout, v);
-    int i = 0;
-    while (i < p->n_four && p->four[i] != v) i++;
+    const int i = four_of(p, v);
     if (i == p->n_four) {
         const char *view, *at = glsl_locate(p, v, index, false, &view);
         return glsl_load_text(p->arena, d, arena_printf(p->arena, "%s[%s]", view, at));
     }
-    const char *element = d == DT_F32 ? arena_printf(p->arena, "w%d[lane]", i) :
+    const char *element = is_paired(p, i) ? arena_printf(p->arena, "(w%d >> (lane / 2 * 8) & 255u)", i) :
+        d == DT_F32 ? arena_printf(p->arena, "w%d[lane]", i) :
         dtype_size(d) == 2 ? arena_printf(p->arena, "(w%d[lane / 2] >> (lane %% 2 * 16) & 65535u)", i) :
         storage_is_signed(d) ? arena_printf(p->arena, "bitfieldExtract(int(w%d), lane * 8, 8)", i) :
                              arena_printf(p->arena, "(w%d >> (lane * 8) & 255u)", i);
@@ -179,17 +191,22 @@ static void print_place(Printing *p, Text *out, const Expr *e) {
 }
 
 // Do four elements at a time begin at whole vectors?
-static bool whole_vectors(const Printing *p, const Value *v) {
+static bool whole_vectors(const Printing *p, const Value *v, int elements) {
     Value *of = (Value *)(uintptr_t)v;
-    return layout_region(p->layout, of).at % (4 * (int64_t)dtype_size(layout_element(p->layout, of))) == 0;
+    return layout_region(p->layout, of).at % (elements * (int64_t)dtype_size(layout_element(p->layout, of))) == 0;
 }
 
 // Which of a factor's values are read four at a time where they lie; their number.
 static int take_fours(Printing *p, int which) {
     const Product *of = &p->kernel->product;
     p->n_four = 0;
-    for (int i = 0; i < of->fours[which].n; i++)
-        if (whole_vectors(p, of->fours[which].value[i])) p->four[p->n_four++] = of->fours[which].value[i];
+    p->paired = 0;
+    for (int i = 0; i < of->fours[which].n; i++) {
+        const unsigned paired = of->fours[which].paired >> i & 1;
+        if (!whole_vectors(p, of->fours[which].value[i], paired ? 2 : 4)) continue;
+        p->paired |= paired << p->n_four;
+        p->four[p->n_four++] = of->fours[which].value[i];
+    }
     return p->n_four;
 }
 
@@ -254,6 +271,17 @@ static const char *share_memory(Printing *p) {
            "layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };\n";
 }
 
+// The narrower an element, the more of them are to be on their way for memory to be busy; of values that have fours.
+static int flight(const Printing *p) {
+    enum { WORD = 4 };
+    int64_t least = WORD;
+    for (int i = 0; i < p->n_four; i++) {
+        const int64_t bytes = (int64_t)dtype_size(layout_element(p->layout, (Value *)(uintptr_t)p->four[i]));
+        if (bytes < least) least = bytes;
+    }
+    return (int)(WORD / least);
+}
+
 bool glsl_product(Printing *p, Shader *out) {
     enum { MAX_HOLES = 40 };
     static const char *const wide[2] = { "A_WIDE", "B_WIDE" };
@@ -276,6 +304,7 @@ bool glsl_product(Printing *p, Shader *out) {
         if (four) print_four(p, &body, i, along);
         else print_element(p, &body, i);
     }
+    if (k->product.few) holes[n++] = (Hole){ "FLIGHT", NULL, number_text(p->arena, flight(p)) };
     for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];
     print_finish(p, &body);
     template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);

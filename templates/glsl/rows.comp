@@ -13,6 +13,7 @@
  *   B_WIDE            1: B4_AT(b, k, n) is the four elements from k on, of one column;  2: from n on, of one term. All
  *                     of them exist where the first does: K, or N, is a multiple of 4.  0: there is no such thing, and
  *                     neighbours in memory lie along the columns, of which a thread has every ACROSS'th
+ *   FLIGHT            so many fours of a thread are on their way at a time; where B_WIDE is not 0
  *   A_OWN, A_OWN_AT(b, m), A_AT(own, k), B_OWN, B_OWN_AT(b, n), B_AT(own, k)   where they are 0: as in product.comp
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * M * ACROSS for each workgroup's columns; counter
  *                     i, one for those columns, 0 before and after
@@ -34,6 +35,7 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define SHARES 4
 #define A_WIDE 1
 #define B_WIDE 2
+#define FLIGHT 2
 #define A_OWN int
 #define B_OWN int
 #define A_OWN_AT(b, m) (m) * K
@@ -58,6 +60,57 @@ shared vec4 sums[M * ACROSS * ALONG];
 shared bool last;
 #endif
 
+vec4 acc[M];                                            // of four columns
+#if !A_WIDE
+A_OWN a_own[M];
+#endif
+#if !B_WIDE
+B_OWN b_own[4];
+#endif
+
+/* What the thread has of B from k on: with B_WIDE 1 four terms of column j each, else four columns of term j. */
+void bring(const int b, const int k, const int n0, out vec4 y[4])
+{
+    [[unroll]] for (int j = 0; j < 4; j++) {
+        y[j] = vec4(0.0);
+#if B_WIDE == 1
+        if (N % 4 == 0 || n0 + j < N)
+            y[j] = B4_AT(b, k, n0 + j);
+#else
+#if B_WIDE == 2
+        if (K % 4 == 0 || k + j < K)
+            y[j] = B4_AT(b, k + j, n0);
+#else
+        [[unroll]] for (int t = 0; t < 4; t++)
+            if ((K % 4 == 0 || k + j < K) && (N % (4 * ACROSS) == 0 || n0 + t * ACROSS < N))
+                y[j][t] = B_AT(b_own[t], k + j);
+#endif
+#endif
+    }
+}
+
+/* Those times the rows. */
+void take(const int b, const int k, const vec4 y[4])
+{
+    [[unroll]] for (int m = 0; m < M; m++) {
+        vec4 x = vec4(0.0);
+#if A_WIDE
+        x = A4_AT(b, m, k);
+#else
+        [[unroll]] for (int j = 0; j < 4; j++)
+            if (K % 4 == 0 || k + j < K)
+                x[j] = A_AT(a_own[m], k + j);
+#endif
+        [[unroll]] for (int j = 0; j < 4; j++) {
+#if B_WIDE == 1
+            [[unroll]] for (int t = 0; t < 4; t++) acc[m][j] = fma(x[t], y[j][t], acc[m][j]);
+#else
+            acc[m] = fma(vec4(x[j]), y[j], acc[m]);
+#endif
+        }
+    }
+}
+
 void main()
 {
     const int local = int(gl_LocalInvocationIndex), b = int(gl_WorkGroupID.z), share = int(gl_WorkGroupID.y);
@@ -71,54 +124,26 @@ void main()
     const int n0 = (int(gl_WorkGroupID.x) * ACROSS + across) * 4, apart = 1;
 #else
     const int n0 = int(gl_WorkGroupID.x) * ACROSS * 4 + across, apart = ACROSS;
-    B_OWN b_own[4];
     [[unroll]] for (int j = 0; j < 4; j++) b_own[j] = B_OWN_AT(b, n0 + j * apart);
 #endif
-    vec4 acc[M];                                        // of four columns
     [[unroll]] for (int m = 0; m < M; m++) acc[m] = vec4(0.0);
 #if !A_WIDE
-    A_OWN a_own[M];
     [[unroll]] for (int m = 0; m < M; m++) a_own[m] = A_OWN_AT(b, m);
 #endif
-    for (int i = 0; i < EACH; i++) {
-        const int k = ((share * EACH + i) * ALONG + along) * 4;
-        if (k >= K || n0 >= N)
-            break;
+    const int first = (share * EACH * ALONG + along) * 4;
+    const int steps = n0 < N && first < K ? min(EACH, (K - first + 4 * ALONG - 1) / (4 * ALONG)) : 0;
+    int i = 0;
+#if FLIGHT > 1
+    for (; i + FLIGHT <= steps; i += FLIGHT) {
+        vec4 y[FLIGHT][4];
+        [[unroll]] for (int f = 0; f < FLIGHT; f++) bring(b, first + (i + f) * 4 * ALONG, n0, y[f]);
+        [[unroll]] for (int f = 0; f < FLIGHT; f++) take(b, first + (i + f) * 4 * ALONG, y[f]);
+    }
+#endif
+    for (; i < steps; i++) {
         vec4 y[4];
-        /* with B_WIDE 1 four terms of column j each, else four columns of term j */
-        [[unroll]] for (int j = 0; j < 4; j++) {
-            y[j] = vec4(0.0);
-#if B_WIDE == 1
-            if (N % 4 == 0 || n0 + j < N)
-                y[j] = B4_AT(b, k, n0 + j);
-#else
-#if B_WIDE == 2
-            if (K % 4 == 0 || k + j < K)
-                y[j] = B4_AT(b, k + j, n0);
-#else
-            [[unroll]] for (int t = 0; t < 4; t++)
-                if ((K % 4 == 0 || k + j < K) && (N % (4 * ACROSS) == 0 || n0 + t * apart < N))
-                    y[j][t] = B_AT(b_own[t], k + j);
-#endif
-#endif
-        }
-        [[unroll]] for (int m = 0; m < M; m++) {
-            vec4 x = vec4(0.0);
-#if A_WIDE
-            x = A4_AT(b, m, k);
-#else
-            [[unroll]] for (int j = 0; j < 4; j++)
-                if (K % 4 == 0 || k + j < K)
-                    x[j] = A_AT(a_own[m], k + j);
-#endif
-            [[unroll]] for (int j = 0; j < 4; j++) {
-#if B_WIDE == 1
-                [[unroll]] for (int t = 0; t < 4; t++) acc[m][j] = fma(x[t], y[j][t], acc[m][j]);
-#else
-                acc[m] = fma(vec4(x[j]), y[j], acc[m]);
-#endif
-            }
-        }
+        bring(b, first + i * 4 * ALONG, n0, y);
+        take(b, first + i * 4 * ALONG, y);
     }
 #if ALONG > 1
     [[unroll]] for (int m = 0; m < M; m++) sums[(m * ALONG + along) * ACROSS + across] = acc[m];

@@ -65,6 +65,11 @@ for rows in 1, 3:
                                 node("Transpose", ["d"], ["t"], perm=[1, 0]), node("MatMul", ["x", "t"], ["y"])],
           [rows, 320], [rows, 97], {"s": [97]}, [tensor("w", INT8, bytes_of(97, 320, -128, 5))])
 
+for rows in 1, 5:
+    write(f"bits_rows{rows}", [node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=192, N=50, bits=4,
+                                    block_size=32)], [rows, 192], [rows, 50], {"s": [300]},
+          [tensor("w", UINT8, [bytes_of(6, 16, n, 13) for n in range(50)])], ["com.microsoft"])
+
 # heads that share keys by groups; queries, keys and values are parts of x, of first's result where there is one; more:
 # nodes from the scaled product "s" to the score "m"
 def attention(name, batch, heads, groups, t, d, more=(), first=(), weights={}, turned=()):
@@ -100,7 +105,7 @@ compare() {
     python3 "$here/waves.py" $1 $3
     result $? "$1 in $2 agrees with the portable target"
 }
-for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_* lanes_* bytes_* \
+for model in softmax_* norm_* smallest sum_columns sum_wide teams attention_* lanes_* bytes_* bits_* \
     long_*; do
     "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
     compare $model f32 1e-5
@@ -153,6 +158,8 @@ for model in bytes_*; do
     grep -c '^// k' out | grep -qx 1 && grep -q 'w_u8x4\[' out
     result $? "one kernel reads four bytes at once"
 done
+status 0 "shaders of bits" "$burncc" bits_rows5/model.onnx --target vulkan --dump glsl
+says 'w_u8x2\['
 status 0 "shaders of wide sums" "$burncc" sum_wide/model.onnx --target vulkan --dump glsl
 silent subgroup
 

@@ -101,6 +101,19 @@ static bool fours_along(const Lie *l, int which) {
     return true;
 }
 
+// Are four terms in two bytes, one after the other, wherever a multiple of four begins? Weights of four bits are: their
+// last digit says which half of a byte, and does not walk memory.
+static bool pairs_of_terms(const Lie *l) {
+    const Coordinate *c = &l->of[COORD_K];
+    const int n = l->kernel->axes.n, half = c->n ? c->axis[c->n - 1] : 0, byte = c->n > 1 ? c->axis[c->n - 2] : 0;
+    if (c->n < 2 || l->kernel->axes.at[half].extent != 2 || l->coef[half] || l->coef[n + half]) return false;
+    const int term = l->coef[byte] ? byte : n + byte;
+    if (l->coef[term] != 1 || l->kernel->axes.at[byte].extent % 2 || l->c0 % 2) return false;
+    for (int i = 0; i < 2 * n; i++)
+        if (i != term && l->coef[i] % 2) return false;
+    return true;
+}
+
 typedef struct Found { Expr *load[16]; int n; bool *seen; } Found;
 
 static void find_loads(Found *f, Expr *e) {
@@ -123,11 +136,15 @@ static bool has_fours(DType d) { return d == DT_F32 || (dtype_size(d) < 4 && d !
 static void find_fours(Kernel *k, int which, int coordinate, const Found *f) {
     Lie l = { .kernel = k, .of = k->product.of };
     k->product.fours[which].n = 0;
+    k->product.fours[which].paired = 0;
     for (int i = 0; i < f->n && k->product.fours[which].n < MAX_FOURS; i++) {
         const Expr *load = f->load[i];
         const bool one = !load->a[1] && loads_of(f, load->value) == 1 && has_fours(load->value->type.dtype);
-        if (one && expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0) && fours_along(&l, coordinate))
-            k->product.fours[which].value[k->product.fours[which].n++] = load->value;
+        if (!one || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) continue;
+        const bool paired = coordinate == COORD_K && load->value->type.dtype == DT_U8 && pairs_of_terms(&l);
+        if (!paired && !fours_along(&l, coordinate)) continue;
+        if (paired) k->product.fours[which].paired |= 1u << k->product.fours[which].n;
+        k->product.fours[which].value[k->product.fours[which].n++] = load->value;
     }
 }
 
