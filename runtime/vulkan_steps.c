@@ -58,6 +58,11 @@ typedef struct {
     size_t constants_count, constants_room;
     Back *backs;
     size_t back_count, back_room;
+    bool is_cached; /* the host reads the buffer at full speed */
+    VkBuffer back_buffer; /* where not, what goes back comes by this one; made when first wanted */
+    VkDeviceMemory back_memory;
+    unsigned char *back_map;
+    size_t back_bytes;
     uint32_t *counters; /* all 0 when no kernel runs */
     size_t counters_next;
     Range pending[PENDING_MAX];
@@ -71,6 +76,7 @@ static Steps *open_steps;
 static char error_text[256];
 
 #include "vulkan/steps_memory.h"
+#include "vulkan/steps_back.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
@@ -85,6 +91,7 @@ static void steps_free(Steps *s)
         vkDestroyPipelineLayout(device, s->layout, NULL);
         vkDestroyDescriptorPool(device, s->descriptors, NULL);
         vkDestroyDescriptorSetLayout(device, s->set_layout, NULL);
+        back_close(s);
         vkDestroyBuffer(device, s->buffer, NULL);
         vkFreeMemory(device, s->memory, NULL);
     }
@@ -362,13 +369,14 @@ static void *steps_counters(burn_gpu_call *calls, size_t words)
 static int steps_end(burn_gpu_call *calls, int code)
 {
     Steps *s = (Steps *)calls;
+    const bool staged = back_record(s);
     const int own = steps_wait(calls);
     if (own != BURN_OK) { /* kernels may have stopped between counting and the end */
         vkDeviceWaitIdle(s->gpu.device);
         memset(s->counters, 0, COUNTERS * sizeof *s->counters);
     }
-    for (size_t i = 0; own == BURN_OK && i < s->back_count; i++)
-        memcpy(s->backs[i].to, s->backs[i].from, s->backs[i].bytes);
+    if (own == BURN_OK)
+        back_copy(s, staged);
     s->back_count = 0;
     s->recording = false; /* after an error, too: what is recorded next begins anew */
     for (size_t i = 0; i < s->place_count; i++)

@@ -106,6 +106,7 @@ static bool memory_allocate(Steps *s)
         reached | VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
         reached,
     };
+    const char *staging = getenv("BURN_VK_STAGING"); /* as burn_vk_open has it */
     VkMemoryRequirements needs;
     VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
     vkGetBufferMemoryRequirements(s->gpu.device, s->buffer, &needs);
@@ -120,6 +121,8 @@ static bool memory_allocate(Steps *s)
                 (s->kinds.memoryTypes[type].propertyFlags & kinds[k]) != kinds[k])
                 continue;
             result = vkAllocateMemory(s->gpu.device, &info, NULL, &s->memory);
+            s->is_cached = (s->kinds.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0 &&
+                (staging == NULL || staging[0] == '\0');
             if (result == VK_SUCCESS)
                 return succeeds(s, vkBindBufferMemory(s->gpu.device, s->buffer, s->memory, 0), "vkBindBufferMemory");
         }

@@ -68,7 +68,7 @@ for rows in 1, 3:
 for rows in 1, 5:
     write(f"bits_rows{rows}", [node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=192, N=50, bits=4,
                                     block_size=32)], [rows, 192], [rows, 50], {"s": [300]},
-          [tensor("w", UINT8, [bytes_of(6, 16, n, 13) for n in range(50)])], ["com.microsoft"])
+          [tensor("w", UINT8, [bytes_of(6, 16, 0, 13 + n) for n in range(50)])], ["com.microsoft"])
 
 # heads that share keys by groups; queries, keys and values are parts of x, of first's result where there is one; more:
 # nodes from the scaled product "s" to the score "m"

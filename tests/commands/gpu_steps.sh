@@ -243,5 +243,8 @@ for options in "--target generic" "--target vulkan" "--target vulkan --train-mem
     link $gpu train.c net.o -o train >out 2>err && ./train >"train $options.txt" 2>err
     result $? "learns: $options"
     close "the same losses and weights: $options" "train --target generic.txt" "train $options.txt"
+    [ $gpu = -DGPU ] || continue
+    BURN_VK_STAGING=1 ./train >staged.txt 2>err && cmp -s staged.txt "train $options.txt"
+    result $? "and where what goes back is staged"
 done
 finish
