@@ -246,7 +246,7 @@ static bool items_of(Graph *g, Value *v, DimItem *out, int *count, int *steps) {
 }
 
 bool onnx_dim_items(Graph *g, Value *v, DimItem *out, int *count) {
-    if (v->type.rank > 1) return false;
+    if (v->type.rank > 1 || (v->type.rank && v->type.dim[0] > MAX_DIM_VALUES)) return false;
     Tensor *t = value_const(v);
     int steps = MAX_STEPS;
     if (!(t ? from_tensor(t, out, count) : items_of(g, v, out, count, &steps))) return false;

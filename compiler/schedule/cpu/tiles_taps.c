@@ -7,7 +7,8 @@
  * padding and the copies for its padded image are counted, too. */
 #include "tiles_cost.h"
 
-enum { FEW = 4, COPY = 4 }; /* rows of the smaller tile; half-cycles to copy 16 floats */
+/* rows of the smaller tile; half-cycles to copy 16 floats; taps that are looked at one by one */
+enum { FEW = 4, COPY = 4, MOST_TAPS = 1 << 12 };
 
 static int64_t first_inside(int64_t offset, int64_t stride, int64_t end)
 {
@@ -37,6 +38,8 @@ static int64_t taps_work(const void *shape, const TileMachine *t, int64_t r, int
     const int64_t few = tile_min(r, FEW), blocks = tile_ceil(s->oc, PANEL * v), panels = blocks * (PANEL / t->lanes),
                   add = 3 * v;
     if (l->parts > 1 && v > 1 && blocks % l->parts) /* threads that wait for the last panels */
+        return TILE_NONE;
+    if (s->kernel[1] > MOST_TAPS / s->kernel[2])
         return TILE_NONE;
     int64_t cost = panels * s->out[1] * s->out[2] * add;
     for (int64_t h = 0; h < s->kernel[1]; h++)
@@ -78,7 +81,8 @@ TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target)
     t.tb = tile_ceil(t.rc * s->out[2], tile_ceil(t.rc * s->out[2], room));
     t.tb = tile_ceil(t.tb, most) * most;
     t.preferred = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && shape->xc == 1
-        && s->kernel[1] * s->kernel[2] > 1 && s->ic >= PANEL && t.cost * 10 < whole_cost(shape, target) * 9;
+        && s->kernel[1] * s->kernel[2] > 1 && s->ic >= PANEL && t.cost != TILE_NONE
+        && t.cost * 10 < whole_cost(shape, target) * 9;
     return t;
 }
 

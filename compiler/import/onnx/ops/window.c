@@ -112,6 +112,8 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
     if (count == w->rank + 2) shape += 2;
     for (int i = 0; i < w->rank; i++) {
         int64_t in = shape ? x->type.dim[2 + i] : 1, want = shape ? shape[i] : in * w->strides[i];
+        if (want < 0 || want > MAX_EXTENT)
+            return onnx_fail(n, "attribute \"output_shape\" holds %lld", (long long)want), false;
         int64_t total = w->strides[i] * (in - 1) + output_padding[i] + window_extent(w, i) - want;
         if (total < 0) {
             output_padding[i] -= total;
