@@ -33,6 +33,15 @@ static uint64_t numbers_taken(const Value *input, int64_t *low) {
     return (uint64_t)(input->range->hi - *low) + 1;
 }
 
+// Where an element says how large something is, as the tokens so far: the most that the program takes.
+static void set_sizes(const Value *input, Tensor *t) {
+    int n;
+    const Symbol *symbols = graph_symbols(graph_root(input->graph), &n);
+    for (int i = 0; i < n; i++)
+        if (symbols[i].from == input && symbols[i].at < type_count(&t->type))
+            tensor_set_i(t, symbols[i].at, symbols[i].hi);
+}
+
 // Floats from -1 to 1; integers 0 or 1, which are valid indices nearly everywhere, or what the program says it takes.
 // Sizes at their upper bounds.
 Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
@@ -54,6 +63,7 @@ Tensor *tensor_random(Arena *a, const Value *input, uint64_t *state) {
         else if (values) tensor_set_i(t, i, low + (int64_t)(bits % values));
         else tensor_set_i(t, i, (int64_t)(bits >> 63));
     }
+    set_sizes(input, t);
     return t;
 }
 

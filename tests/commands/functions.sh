@@ -74,6 +74,9 @@ status 0 "and as a file" "$burncc" run m.c --function twice --input x=x.txt --in
 says '^  11 22$'
 status 0 "bench" "$burncc" bench m.c --function twice --seconds 0.01
 says 'median_ms='
+status 0 "bench where an input says how much there is" "$burncc" bench "$root/models/gpt2.c" --function step \
+    --set cache=8 --set layers=1 --set width=16 --set heads=2 --set vocabulary=30 --set positions=8 --seconds 0.01
+says 'median_ms='
 status 2 "tune" "$burncc" tune m.c --seconds 0.1
 says 'tune: the model has several functions; choose one with --function'
 status 0 "inspect" "$burncc" inspect m.c
