@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Sums of window.c: a few pixels by four neighbouring output channels, each sum a variable of its own, which compilers
- * keep in a register at -O2 and at -Os, where they unroll nothing that is an array. No vectors, no scratch memory.
+ * keep in a register at -O2 and at -Os, where they unroll nothing that is an array. No scratch memory. Where there are
+ * vectors of four floats that multiply and add with one rounding (arm_mve.h), four sums are one: the same bits.
  */
 #ifndef BURN_WINDOW_H
 #define BURN_WINDOW_H
 #include "vec.h"
+#if defined(BURN_FUSES) && defined(__ARM_FEATURE_MVE)
+#if __ARM_FEATURE_MVE & 2
+#include <arm_mve.h>
+#define BURN_WINDOW_VECTORS 1
+#endif
+#endif
 
 /* What of a window lies inside the input: `rows` tap rows, in each `runs` runs of `depth` floats. In floats, what is
  * between those of X, and from tap row to tap row of W, and how many channels its panel has. */
@@ -12,17 +19,36 @@ typedef struct burn_window {
     ptrdiff_t rows, runs, depth, row, run, step, w_row, width;
 } burn_window;
 
-#define BURN_WINDOW_FOUR(s, f, w)         \
-    s##0 = BURN_MULADD(s##0, (f), (w)[0]); \
-    s##1 = BURN_MULADD(s##1, (f), (w)[1]); \
-    s##2 = BURN_MULADD(s##2, (f), (w)[2]); \
-    s##3 = BURN_MULADD(s##3, (f), (w)[3]);
+/* Four sums s, from 0; and four numbers s, those at p. */
+#if defined(BURN_WINDOW_VECTORS)
+#define BURN_WINDOW_ZERO(s) float32x4_t s##0 = vdupq_n_f32(0.0f);
+#define BURN_WINDOW_LOAD(s, p) const float32x4_t s##0 = vldrwq_f32(p);
+#define BURN_WINDOW_EACH(s, x, v) s##0 = vfmaq_f32(s##0, x##0, v##0);
+#define BURN_WINDOW_FOUR(s, f, v) s##0 = vfmaq_n_f32(s##0, v##0, (f));
+#define BURN_WINDOW_PUT(to, s) vstrwq_f32((to), s##0);
+#else
+#define BURN_WINDOW_ZERO(s) float s##0 = 0.0f, s##1 = 0.0f, s##2 = 0.0f, s##3 = 0.0f;
+
+#define BURN_WINDOW_LOAD(s, p) const float s##0 = (p)[0], s##1 = (p)[1], s##2 = (p)[2], s##3 = (p)[3];
+
+#define BURN_WINDOW_EACH(s, x, v)          \
+    s##0 = BURN_MULADD(s##0, x##0, v##0); \
+    s##1 = BURN_MULADD(s##1, x##1, v##1); \
+    s##2 = BURN_MULADD(s##2, x##2, v##2); \
+    s##3 = BURN_MULADD(s##3, x##3, v##3);
+
+#define BURN_WINDOW_FOUR(s, f, v)         \
+    s##0 = BURN_MULADD(s##0, (f), v##0); \
+    s##1 = BURN_MULADD(s##1, (f), v##1); \
+    s##2 = BURN_MULADD(s##2, (f), v##2); \
+    s##3 = BURN_MULADD(s##3, (f), v##3);
 
 #define BURN_WINDOW_PUT(to, s) \
     (to)[0] = s##0;            \
     (to)[1] = s##1;            \
     (to)[2] = s##2;            \
     (to)[3] = s##3;
+#endif
 
 #if defined(__GNUC__)
 #define BURN_SHARED __attribute__((unused)) BURN_KERNEL static
@@ -34,14 +60,15 @@ typedef struct burn_window {
 BURN_INLINE void burn_window_1(float *to, const float *x, const float *weights, burn_window g)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
         const float *from = x, *w = weights;
         for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
             const float *at = from;
             for (ptrdiff_t i = g.depth; i > 0; i--, at += g.step, w += g.width) {
-                const float a = *at;
-                BURN_WINDOW_FOUR(a, a, w)
+                const float f = *at;
+                BURN_WINDOW_LOAD(v, w)
+                BURN_WINDOW_FOUR(a, f, v)
             }
         }
     }
@@ -52,16 +79,18 @@ BURN_INLINE void burn_window_1(float *to, const float *x, const float *weights, 
 BURN_INLINE void burn_window_8(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t other)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-    float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
+    BURN_WINDOW_ZERO(b)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *from = x, *w = weights, *v = weights + other;
+        const float *from = x, *w = weights, *beyond = weights + other;
         for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
             const float *at = from;
-            for (ptrdiff_t i = g.depth; i > 0; i--, at += g.step, w += 4, v += 4) {
+            for (ptrdiff_t i = g.depth; i > 0; i--, at += g.step, w += 4, beyond += 4) {
                 const float f = *at;
-                BURN_WINDOW_FOUR(a, f, w)
-                BURN_WINDOW_FOUR(b, f, v)
+                BURN_WINDOW_LOAD(v, w)
+                BURN_WINDOW_LOAD(u, beyond)
+                BURN_WINDOW_FOUR(a, f, v)
+                BURN_WINDOW_FOUR(b, f, u)
             }
         }
     }
@@ -85,16 +114,17 @@ BURN_SHARED void burn_window_dense(float *to, const float *x, const float *weigh
 BURN_INLINE void burn_window_2(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t beside)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-    float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
+    BURN_WINDOW_ZERO(b)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
         const float *from = x, *w = weights;
         for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
             const float *at_a = from, *at_b = at_a + beside;
             for (ptrdiff_t i = g.depth; i > 0; i--, at_a += g.step, at_b += g.step, w += 4) {
-                const float a = *at_a, b = *at_b;
-                BURN_WINDOW_FOUR(a, a, w)
-                BURN_WINDOW_FOUR(b, b, w)
+                const float f = *at_a, e = *at_b;
+                BURN_WINDOW_LOAD(v, w)
+                BURN_WINDOW_FOUR(a, f, v)
+                BURN_WINDOW_FOUR(b, e, v)
             }
         }
     }
@@ -105,24 +135,25 @@ BURN_INLINE void burn_window_2(float *to, const float *x, const float *weights, 
 BURN_INLINE void burn_window_4(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t beside)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-    float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
-    float c0 = 0.0f, c1 = 0.0f, c2 = 0.0f, c3 = 0.0f;
-    float d0 = 0.0f, d1 = 0.0f, d2 = 0.0f, d3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
+    BURN_WINDOW_ZERO(b)
+    BURN_WINDOW_ZERO(c)
+    BURN_WINDOW_ZERO(d)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
         const float *from = x, *w = weights;
         for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
             const float *at_a = from, *at_b = at_a + beside, *at_c = at_b + beside, *at_d = at_c + beside;
             for (ptrdiff_t i = g.depth; i > 0; i--, w += 4) {
-                const float a = *at_a, b = *at_b, c = *at_c, d = *at_d;
+                const float e = *at_a, f = *at_b, l = *at_c, k = *at_d;
+                BURN_WINDOW_LOAD(v, w)
                 at_a += g.step;
                 at_b += g.step;
                 at_c += g.step;
                 at_d += g.step;
-                BURN_WINDOW_FOUR(a, a, w)
-                BURN_WINDOW_FOUR(b, b, w)
-                BURN_WINDOW_FOUR(c, c, w)
-                BURN_WINDOW_FOUR(d, d, w)
+                BURN_WINDOW_FOUR(a, e, v)
+                BURN_WINDOW_FOUR(b, f, v)
+                BURN_WINDOW_FOUR(c, l, v)
+                BURN_WINDOW_FOUR(d, k, v)
             }
         }
     }
@@ -146,14 +177,13 @@ BURN_INLINE float burn_window_depth_1(const float *x, const float *w, burn_windo
 BURN_INLINE void burn_window_depth_4(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t taps)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *a = x, *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, a += g.run, w += taps) {
-            a0 = BURN_MULADD(a0, a[0], w[0]);
-            a1 = BURN_MULADD(a1, a[1], w[1]);
-            a2 = BURN_MULADD(a2, a[2], w[2]);
-            a3 = BURN_MULADD(a3, a[3], w[3]);
+        const float *at = x, *w = weights;
+        for (ptrdiff_t i = g.runs; i > 0; i--, at += g.run, w += taps) {
+            BURN_WINDOW_LOAD(x, at)
+            BURN_WINDOW_LOAD(v, w)
+            BURN_WINDOW_EACH(a, x, v)
         }
     }
     BURN_WINDOW_PUT(to, a)
@@ -163,19 +193,17 @@ BURN_INLINE void burn_window_depth_4(float *to, const float *x, const float *wei
 BURN_INLINE void burn_window_depth_wide(float *to, const float *x, const float *weights, burn_window g, ptrdiff_t taps)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-    float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
+    BURN_WINDOW_ZERO(b)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *a = x, *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, a += g.run, w += taps) {
-            a0 = BURN_MULADD(a0, a[0], w[0]);
-            a1 = BURN_MULADD(a1, a[1], w[1]);
-            a2 = BURN_MULADD(a2, a[2], w[2]);
-            a3 = BURN_MULADD(a3, a[3], w[3]);
-            b0 = BURN_MULADD(b0, a[4], w[4]);
-            b1 = BURN_MULADD(b1, a[5], w[5]);
-            b2 = BURN_MULADD(b2, a[6], w[6]);
-            b3 = BURN_MULADD(b3, a[7], w[7]);
+        const float *at = x, *w = weights;
+        for (ptrdiff_t i = g.runs; i > 0; i--, at += g.run, w += taps) {
+            BURN_WINDOW_LOAD(x, at)
+            BURN_WINDOW_LOAD(v, w)
+            BURN_WINDOW_LOAD(y, at + 4)
+            BURN_WINDOW_LOAD(u, w + 4)
+            BURN_WINDOW_EACH(a, x, v)
+            BURN_WINDOW_EACH(b, y, u)
         }
     }
     BURN_WINDOW_PUT(to, a)
@@ -187,20 +215,16 @@ BURN_INLINE void burn_window_depth_8(float *to, const float *x, const float *wei
                                      ptrdiff_t beside)
 {
     BURN_CONTRACT
-    float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-    float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
+    BURN_WINDOW_ZERO(a)
+    BURN_WINDOW_ZERO(b)
     for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *a = x, *b = x + beside, *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, a += g.run, b += g.run, w += taps) {
-            const float w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
-            a0 = BURN_MULADD(a0, a[0], w0);
-            a1 = BURN_MULADD(a1, a[1], w1);
-            a2 = BURN_MULADD(a2, a[2], w2);
-            a3 = BURN_MULADD(a3, a[3], w3);
-            b0 = BURN_MULADD(b0, b[0], w0);
-            b1 = BURN_MULADD(b1, b[1], w1);
-            b2 = BURN_MULADD(b2, b[2], w2);
-            b3 = BURN_MULADD(b3, b[3], w3);
+        const float *at_a = x, *at_b = x + beside, *w = weights;
+        for (ptrdiff_t i = g.runs; i > 0; i--, at_a += g.run, at_b += g.run, w += taps) {
+            BURN_WINDOW_LOAD(v, w)
+            BURN_WINDOW_LOAD(x, at_a)
+            BURN_WINDOW_LOAD(y, at_b)
+            BURN_WINDOW_EACH(a, x, v)
+            BURN_WINDOW_EACH(b, y, v)
         }
     }
     BURN_WINDOW_PUT(to, a)
