@@ -441,9 +441,10 @@ extern "C" {
  * memory of one run, and the recorded commands that every run submits again; burn_vk_buffer memory of the device that
  * outlives runs. What is made of something is freed before it.
  *
- * Threads: any number of them may use a device and its sessions at once. A workspace or a buffer is for one thread at
- * a time; burn_vk_run and burn_vk_time, which use the session's own workspace, take turns. Runs of several workspaces
- * may be under way together, in any order: what one reads and another writes is waited for in between.
+ * Threads: any number of them may use a device and its sessions at once. A device begins up to three of its own for
+ * large copies, which end with burn_vk_close. A workspace or a buffer is for one thread at a time; burn_vk_run and
+ * burn_vk_time, which use the session's own workspace, take turns. Runs of several workspaces may be under way
+ * together, in any order: what one reads and another writes is waited for in between.
  *
  * Errors: BURN_EINVAL: a null or wrong argument, and nothing has changed; BURN_ENOMEM: memory of the host or the device
  * ran out; BURN_EDEVICE: the driver failed or the device was lost, of which burn_vk_last_error says more. After any
