@@ -120,6 +120,16 @@ typedef struct Product {
     int64_t shares, blocks;
 } Product;
 
+// A product on a GPU's matrix units, besides the form for those that have none. wide: along which axis eight elements of
+// a factor lie together, 1: the terms, 2: its rows or columns, 0: none; runs: do neighbours in memory lie along the
+// terms?
+typedef struct Units {
+    const struct MatrixBlock *block;                    // NULL: its factors are not of 16 bits
+    int64_t shares, blocks;                             // of the terms, each a workgroup's; of all batches
+    signed char wide[2];
+    bool runs[2];
+} Units;
+
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
     Expr *score;                                        // of E_Acc, the first product's element
@@ -133,6 +143,8 @@ typedef struct Attention {
     // score's; shared: the axis b2 has the same keys and values
     Expr *pass, *passed, *dscore;
     bool shared;
+    // GPUs: queries of a workgroup on matrix units; 0: it is not for these
+    int units;
 } Attention;
 
 // Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
@@ -236,6 +248,7 @@ struct Kernel {
     int parts, workers;
     // where this size is less, the caller does them all: too little to hand out; 0: never
     Dim part_size; int64_t part_least;
+    Units units;
     Strips *strips;                                     // those it is a member of, or NULL
     int runs;                                           // how often the plan has it; 0: once
     int64_t string_bytes;                               // room in the pool of strings for those that it makes
@@ -312,7 +325,10 @@ bool cpu_claims(const Node *n, const Options *o);
 bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
+bool gpu_channels_first(const Node *n);                 // depthwise convolutions
 int64_t gpu_shares(const Node *product);
+// matrix.c: counters, 0 between runs, with which the shares of a product's terms find out who is the last
+int64_t gpu_counters(const Kernel *k);
 // plan.c: microseconds of a body's kernels in one workgroup, and of the commands that they are otherwise
 double gpu_alone_time(const Plan *body);
 double gpu_commands_time(const Plan *body);

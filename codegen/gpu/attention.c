@@ -38,15 +38,15 @@ static const char *four_text(Printing *p, int which) {
     return d == DT_F32 ? four : arena_printf(p->arena, "burn_%sx4_to_f32(%s)", dtype_name(d), four);
 }
 
-// Do rows of this length lie in whole vectors of four, from where the operand begins?
-static bool in_fours(const Printing *p, int which, int64_t length) {
+// Do rows of this length lie in whole vectors of n, from where the operand begins?
+static bool in_vectors(const Printing *p, int which, int64_t length, int n) {
     const Kernel *k = p->kernel;
     Value *v = k->operand[which];
-    bool fours = k->attention.of[which].col == 1 && k->attention.of[which].row % 4 == 0 && length % 4 == 0
-        && k->operand_at[which] % 4 == 0
-        && layout_region(p->layout, v).at % (4 * (int64_t)dtype_size(layout_element(p->layout, v))) == 0;
-    for (int i = 0; i < 3; i++) fours = fours && k->attention.of[which].batch[i] % 4 == 0;
-    return fours;
+    bool whole = k->attention.of[which].col == 1 && k->attention.of[which].row % n == 0 && length % n == 0
+        && k->operand_at[which] % n == 0
+        && layout_region(p->layout, v).at % (n * (int64_t)dtype_size(layout_element(p->layout, v))) == 0;
+    for (int i = 0; i < 3; i++) whole = whole && k->attention.of[which].batch[i] % n == 0;
+    return whole;
 }
 
 static void give_back(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
@@ -107,34 +107,88 @@ static void print_functions(Printing *p, Text *out) {
     text_printf(out, "}\n\n");
 }
 
+static const char *const names[3] = { "QUERY", "KEY", "VALUE" };
+
+// The holes that both forms have.
+static int print_common(Printing *p, Text *body, Hole *holes, int n) {
+    const Attention *s = &p->kernel->attention;
+    holes[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? "first_key(b0, b1, b2, m)" : "0" };
+    holes[n++] = (Hole){ "LAST", "b0, b1, b2, m",
+        s->last ? "last_key(b0, b1, b2, m)" : number_text(p->arena, s->n - 1) };
+    holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", "score_of(acc, b0, b1, b2, m, n)" };
+    holes[n++] = (Hole){ "FINISH", "acc, b0, b1, b2, m, d", "finish(acc, b0, b1, b2, m, d)" };
+    print_functions(p, body);
+    return n;
+}
+
+static void take_groups(const Kernel *k, int64_t queries, Shader *out) {
+    const Attention *s = &k->attention;
+    out->points = s->batch[0] * s->batch[1] * s->batch[2] * s->m * s->d;
+    out->groups[0] = (uint32_t)ceil_div(s->m, queries);
+    out->groups[1] = (uint32_t)(s->batch[1] * s->batch[2]);
+    out->groups[2] = (uint32_t)s->batch[0];
+}
+
+static const char *eight_text(Printing *p, int which) {
+    Value *v = p->kernel->operand[which];
+    return arena_printf(p->arena, "%s[(%s + %s) / 8]", glsl_wide(p, v, WIDE_U16X8), glsl_origin(p, v),
+        index_text(p->arena, p->kernel, which));
+}
+
+// On matrix units.
+static void units(Printing *p, Shader *out) {
+    enum { MAX_HOLES = 32 };
+    const Kernel *k = p->kernel;
+    const Attention *s = &k->attention;
+    Arena *a = p->arena;
+    out->matrices = strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
+    const char *to_bits = out->matrices == DT_F16 ? "burn_f32_to_near_f16" : "burn_f32_to_bf16";
+    const struct { const char *name; int64_t value; } numbers[] = { { "BATCH1", s->batch[1] },
+        { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n }, { "DK", s->k }, { "DV", s->d }, { "BM", s->units },
+        { "EMPTY", s->empty }, { "MASKED", s->first || s->last } };
+    Hole holes[MAX_HOLES];
+    int n = 0;
+    Text body;
+    text_init(&body, a);
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        holes[n++] = (Hole){ numbers[i].name, NULL, number_text(a, numbers[i].value) };
+    for (int i = 0; i < 3; i++) {
+        const bool wide = layout_element(p->layout, k->operand[i]) == out->matrices
+            && in_vectors(p, i, i == 2 ? s->d : s->k, 8);
+        holes[n++] = (Hole){ arena_printf(a, "%s_WIDE", names[i]), NULL, wide ? "1" : "0" };
+        holes[n++] = (Hole){ names[i], coordinates[i],
+            wide ? "0u" : arena_printf(a, "%s(%s)", to_bits, element_text(p, i)) };
+        holes[n++] = (Hole){ arena_printf(a, "%s8", names[i]), coordinates[i], wide ? eight_text(p, i) : "uvec4(0u)" };
+    }
+    holes[n++] = (Hole){ "BITS", "x", arena_printf(a, "%s(x)", to_bits) };
+    n = print_common(p, &body, holes, n);
+    template_fill(a, &body, "glsl/attention_mma.comp", n, holes);
+    glsl_shader(p, GLSL_MATRICES, "", body.at, out);
+    take_groups(k, s->units, out);
+}
+
 bool glsl_attention(Printing *p, Shader *out) {
     enum { MAX_HOLES = 40 };
-    static const char *const names[3] = { "QUERY", "KEY", "VALUE" };
     const Kernel *k = p->kernel;
     const Attention *s = &k->attention;
     Arena *a = p->arena;
     Hole holes[MAX_HOLES];
     int n = 0;
     Text body;
+    Printing other = *p;
+    if (s->units) units(&other, out->instead = NEW(a, Shader));
     text_init(&body, a);
     for (int i = 0; i < k->holes.n; i++)
         holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(a, k->holes.at[i].value) };
     for (int i = 0; i < 3; i++) {
-        const bool fours = in_fours(p, i, i == 2 ? s->d : s->k);
+        const bool fours = in_vectors(p, i, i == 2 ? s->d : s->k, 4);
         holes[n++] = (Hole){ arena_printf(a, "%s_WIDE", names[i]), NULL, fours ? "1" : "0" };
         holes[n++] = (Hole){ names[i], coordinates[i], fours ? "0.0" : element_text(p, i) };
         holes[n++] = (Hole){ arena_printf(a, "%s4", names[i]), coordinates[i], fours ? four_text(p, i) : "vec4(0.0)" };
     }
-    holes[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? "first_key(b0, b1, b2, m)" : "0" };
-    holes[n++] = (Hole){ "LAST", "b0, b1, b2, m", s->last ? "last_key(b0, b1, b2, m)" : number_text(a, s->n - 1) };
-    holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", "score_of(acc, b0, b1, b2, m, n)" };
-    holes[n++] = (Hole){ "FINISH", "acc, b0, b1, b2, m, d", "finish(acc, b0, b1, b2, m, d)" };
-    print_functions(p, &body);
+    n = print_common(p, &body, holes, n);
     template_fill(a, &body, "glsl/attention.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at, out);
-    out->points = s->batch[0] * s->batch[1] * s->batch[2] * s->m * s->d;
-    out->groups[0] = (uint32_t)ceil_div(s->m, template_hole_value(k, "BM"));
-    out->groups[1] = (uint32_t)(s->batch[1] * s->batch[2]);
-    out->groups[2] = (uint32_t)s->batch[0];
+    take_groups(k, template_hole_value(k, "BM"), out);
     return true;
 }

@@ -78,7 +78,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
     holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     glsl_finish(p, &body);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
-    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", "", body.at, out);
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;
     glsl_blocks(k, out);
     out->groups[2] = (uint32_t)k->gemm.batch;

@@ -554,12 +554,10 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     }
     if (!check_exprs(a, k, false) || !indices_fit(l, k)) return false;
     place_values(&p);
-    if (k->kind == KERNEL_PRODUCT) return glsl_product(&p, out);
     if (k->kind == KERNEL_ATTENTION) return glsl_attention(&p, out);
     if (k->kind == KERNEL_LOOP && k->loop.rows) return glsl_rowwise(&p, out);
-    if (k->kind != KERNEL_GEMM) return loop_kernel(&p, out);
+    if (k->kind == KERNEL_LOOP) return loop_kernel(&p, out);
     Printing other = p;
-    Shader *matrix = NEW(a, Shader);
-    if (o->precision && glsl_matrix(&other, matrix)) out->instead = matrix;
-    return glsl_gemm(&p, out);
+    if (k->units.block) glsl_matrix(&other, out->instead = NEW(a, Shader));
+    return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : glsl_product(&p, out);
 }

@@ -43,9 +43,16 @@ void glsl_axes(const Printing *p, Text *out, int n);    // the first n axes as d
 Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
-// gemm.c, and on matrix units matrix.c, which is false where factors are not of 16 bits
+// the extensions of shaders on matrix units
+#define GLSL_MATRICES \
+    "#extension GL_KHR_memory_scope_semantics : require\n" \
+    "#extension GL_KHR_shader_subgroup_basic : require\n" \
+    "#extension GL_NV_cooperative_matrix : require\n" \
+    "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n" \
+    "#extension GL_EXT_control_flow_attributes : require\n"
+// gemm.c, and matrix.c of that and of product.c: on matrix units (Kernel.units)
 bool glsl_gemm(Printing *p, Shader *out);
-bool glsl_matrix(Printing *p, Shader *out);
+void glsl_matrix(Printing *p, Shader *out);
 bool glsl_product(Printing *p, Shader *out);            // product.c
 // product.c: the view of several elements of this dtype, its type, and element `lane` of those that were read of v
 Wide glsl_wide_of(DType d, int lanes);
@@ -57,6 +64,12 @@ const char *glsl_bits_text(Arena *a, DType d, const char *value);       // a flo
 typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;
 Lanes glsl_lanes(Printing *p);
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
+// Where the sums of a block's shares meet, and the counters: push constants, like the places of values, the same for
+// all shaders of a kernel, and views of them.
+const char *glsl_share_memory(Printing *p);
+// Of a product found in a loop nest, what gemm_mma.comp wants: functions for both factors, as bits of `to`, and for the
+// result, into `out`; wide: which are read eight at a time; and holes.
+void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *holes, int *n);
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
 bool glsl_attention(Printing *p, Shader *out);          // attention.c

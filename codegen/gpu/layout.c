@@ -13,10 +13,6 @@ enum {
 
 static int64_t align_up(int64_t n) { return (n + IO_ALIGN - 1) & ~(int64_t)(IO_ALIGN - 1); }
 
-static uint32_t counters_of(const Kernel *k) {
-    return k->kind == KERNEL_PRODUCT && k->product.shares > 1 ? (uint32_t)k->product.blocks : 0;
-}
-
 Layout layout_make(Arena *a, const Plan *p, bool external) {
     const Graph *g = p->graph;
     Layout l = { .plan = p,
@@ -34,7 +30,7 @@ Layout layout_make(Arena *a, const Plan *p, bool external) {
         l.arena_bytes += align_up(type_bytes_upper(g, &g->outputs.at[i]->type));
     }
     l.counters_at = l.arena_bytes;
-    for (int i = 0; i < p->kernels.n; i++) l.n_counters += counters_of(p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++) l.n_counters += (uint32_t)gpu_counters(p->kernels.at[i]);
     l.arena_bytes += align_up(l.n_counters * (int64_t)sizeof(uint32_t));
     l.weights_bytes = p->weight_bytes ? p->weight_bytes + l.weights_at : 0;
     return l;
@@ -68,7 +64,7 @@ Region layout_scratch(const Kernel *k) {
 
 uint32_t layout_counter(const Layout *l, const Kernel *k) {
     uint32_t at = (uint32_t)(l->counters_at / (int64_t)sizeof(uint32_t));
-    for (int i = 0; l->plan->kernels.at[i] != k; i++) at += counters_of(l->plan->kernels.at[i]);
+    for (int i = 0; l->plan->kernels.at[i] != k; i++) at += (uint32_t)gpu_counters(l->plan->kernels.at[i]);
     return at;
 }
 

@@ -261,10 +261,67 @@ static void print_finish(Printing *p, Text *out) {
     text_printf(out, "}\n\n");
 }
 
-// Where the sums of a block's shares meet: push constants, like the places of values.
-static const char *share_memory(Printing *p) {
+// ---------------------------------------------------------------- on matrix units
+static const char *load_eight(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    return arena_printf(p->arena, "%s[(%s + %s) / 8]", glsl_wide(p, v, WIDE_U16X8), glsl_origin(p, v), index);
+}
+
+static const char *load_eight_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
+    Printing *p = ctx;
+    (void)otherwise;                                    // 0 (Units.wide)
+    return arena_printf(p->arena, "%s_if(%s, (%s + %s) / 8)", glsl_wide(p, v, WIDE_U16X8), guard, glsl_origin(p, v),
+        index);
+}
+
+// Do eight elements of the factor's value lie together as matrices have them, as the schedule would read them?
+static bool whole_eights(const Printing *p, int which, DType to) {
+    const Expr *e = p->kernel->product.factor[which];
+    if (!p->kernel->units.wide[which] || layout_element(p->layout, e->value) != to) return false;
+    return layout_region(p->layout, e->value).at % (8 * (int64_t)sizeof(uint16_t)) == 0;
+}
+
+// uvec4 A8_at(own, k): the bits of eight elements from there on.
+static void print_eight(Printing *p, Text *out, int which) {
     const Kernel *k = p->kernel;
-    if (k->product.shares == 1) return "";
+    Expr *e = k->product.factor[which];
+    const char name = which ? 'B' : 'A';
+    uint64_t used = e->axes_used;
+    Dialect d = glsl_dialect(p);
+    d.store = give_back;
+    d.load = load_eight;
+    d.load_if = load_eight_if;
+    for (int i = 0; i < 2 * k->axes.n; i++)
+        if (is_digit(k, COORD_K, i)) used &= ~(UINT64_C(1) << i);
+    print_own(p, out, which, used);
+    text_printf(out, "uvec4 %c8_at(const %c_own own, const int k) {\n", name, name);
+    for (int i = 0; i < 64; i++)
+        if (used >> i & 1) text_printf(out, "    const int i%d = own.i%d;\n", i, i);
+    print_digits(out, k, COORD_K, e->axes_used);
+    print_body(p, out, &d, e, expr_index(k->exprs, 0));
+    text_printf(out, "}\n\n");
+}
+
+void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *holes, int *n) {
+    static const Hole fixed[] = { { "A_OWN", NULL, "A_own" }, { "B_OWN", NULL, "B_own" },
+        { "A_OWN_AT", "b, m", "A_own_at(b, m)" }, { "B_OWN_AT", "b, n", "B_own_at(b, n)" },
+        { "A8_AT", "own, k", "A8_at(own, k)" }, { "B8_AT", "own, k", "B8_at(own, k)" } };
+    for (int i = 0; i < 2; i++) {
+        wide[i] = whole_eights(p, i, to);
+        if (wide[i]) print_eight(p, out, i);
+        else print_element(p, out, i);
+        const char *element = wide[i] ? "0u" : arena_printf(p->arena, "burn_f32_to_%s%s(%s)",
+            to == DT_F16 ? "near_" : "", dtype_name(to), i ? "B_at(own, k)" : "A_at(own, k)");
+        holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
+    }
+    for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
+    print_finish(p, out);
+}
+
+// ---------------------------------------------------------------- the whole
+const char *glsl_share_memory(Printing *p) {
+    const Kernel *k = p->kernel;
+    if (!gpu_counters(k)) return "";
     p->more[p->n_more++] = (More){ "parts_at", (uint32_t)(layout_scratch(k).at / VECTOR) };
     p->more[p->n_more++] = (More){ "counts_at", layout_counter(p->layout, k) };
     return "layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };\n"
@@ -308,7 +365,7 @@ bool glsl_product(Printing *p, Shader *out) {
     for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];
     print_finish(p, &body);
     template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);
-    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", share_memory(p), body.at, out);
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
     if (k->product.few) {
         out->groups[0] = (uint32_t)ceil_div(k->product.of[COORD_N].size, 4 * template_hole_value(k, "ACROSS"));

@@ -72,8 +72,6 @@ static const char *param_of(const KernelText *t, const Value *v) {
     return t->params[i].name;
 }
 
-static bool counts(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.shares > 1; }
-
 // Those that are written come first.
 static void print_operands(const KernelText *t, const Shader *s, Text *out) {
     const Graph *g = t->file->plan->graph;
@@ -81,9 +79,10 @@ static void print_operands(const KernelText *t, const Shader *s, Text *out) {
     const char *next = "";
     if (!s->n_push) return;
     text_printf(out, "    const burn_gpu_operand operands[] = {");
-    if (counts(k)) {                                    // as share_memory() of product.c has them
+    const int64_t counters = gpu_counters(k);
+    if (counters) {                                     // as glsl_share_memory() has them
         text_printf(out, "{scratch, %lld, 16}, {gpu->counters(gpu, %lld), %lld, 4}", (long long)k->scratch_bytes,
-            (long long)k->product.blocks, (long long)k->product.blocks * 4);
+            (long long)counters, (long long)counters * 4);
         next = ", ";
     }
     if (gpu_calls(k) && k->scratch_bytes) {             // its only other push constant
@@ -154,7 +153,7 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
                 MAX_PUSH - 1 - k->sizes.n);
         return is_missing(k);
     }
-    const char *scratch = counts(k) || (gpu_calls(k) && k->scratch_bytes) ? ", unsigned char *scratch" : "";
+    const char *scratch = gpu_counters(k) > 0 || (gpu_calls(k) && k->scratch_bytes) ? ", unsigned char *scratch" : "";
     c_take_params(g, t);
     text_printf(&g->c, "static void %s(burn_gpu_call *gpu%s", t->name, t->n_params || k->sizes.n ? ", " : "");
     c_print_params(g, t, &g->c);

@@ -44,7 +44,7 @@ typedef struct Lap { BuildCache cache; const Built *built; Inputs bound; Tensor 
 // ---------------------------------------------------------------- choices
 static void line_up(Track *k, Race *r, const char *best) {
     Choices more = { 0 };
-    gpu_candidates(k->arena, r->of->kernel, k->tuner->options, best, &more);
+    gpu_candidates(k->arena, r->of->kernel, best, &more);
     for (int i = 0; i < more.n; i++) {
         bool seen = !strcmp(more.at[i], r->of->kernel->choice);
         for (int j = 0; j < r->choices.n && !seen; j++) seen = !strcmp(more.at[i], r->choices.at[j]);

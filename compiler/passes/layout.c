@@ -421,6 +421,11 @@ static void layout_graph(Layout *l, Graph *g, const Backend *b) {
     rewrite_outputs(&l->r, g);
 }
 
+bool wants_channels_last(const Options *o) {
+    const Backend *b = o->machine.backend;
+    return b->channels_last || (b->channels_last_in_halves && o->precision && !o->train);
+}
+
 bool pass_layout(Graph *g, const Options *o) {
     Layout l = { .r = { .scratch = arena_new() } };
     layout_graph(&l, g, o->machine.backend);

@@ -36,6 +36,8 @@ bool pass_bind_dims(Graph *g, const Options *o);        // pins or bounds every 
 // may --dim NAME=LO..HI stay a size at run time? Shaders and training steps have all sizes fixed
 bool keeps_sizes(const Options *o);
 void keep_values(Graph *g, Keep how);                   // keep.c: before the passes, where o->keep asks for it
+// Is the back end to have convolutions with the channels last?
+bool wants_channels_last(const Options *o);
 // keep_halves.c: what the backward part reads of the forward part's stored values is of this type; true: something is
 typedef bool StoredFn(void *context, const Value *v);
 bool keep_halves(Graph *g, DType to, StoredFn *stored, void *context);

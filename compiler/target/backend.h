@@ -46,7 +46,8 @@ typedef struct Backend {
     bool (*has_template)(const struct Node *n, const struct Options *o);
     bool packs_weights;                                 // of many rows' products, in an order of their templates' own
     bool channels_last;                                 // of convolutions: its vectors run over channels
-    // has it a kernel for this convolution with the channels first all the same? NULL where channels_last is false
+    bool channels_last_in_halves;                       // the same where --precision keeps values in 16 bits
+    // has it a kernel for this convolution with the channels first all the same? NULL where neither is so
     bool (*channels_first)(const struct Node *conv);
     bool byte_products;                                 // u8 by i8, summed in i32
     bool columns;                                       // kernels store into columns of a larger value

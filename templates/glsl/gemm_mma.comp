@@ -3,26 +3,30 @@
  * sums in fp32.
  *
  * A workgroup computes a block of BM x BN, each of its subgroups WM x WN of it, in matrices of 16 x 16. Blocks of A and
- * B, BK terms deep, go through shared memory, in vectors of eight elements; the next ones are on their way while these
- * are multiplied. Where there are few blocks, SLICES teams of subgroups take a share each of a block's terms, and their
- * sums meet at the end. Sums leave through shared memory as well, since a matrix lies in a subgroup's registers in an
- * order that only the device knows.
+ * B, BK terms deep, go through shared memory, in vectors of eight elements; those of the next AHEAD steps are on their
+ * way while these are multiplied. Where there are few blocks, SLICES teams of subgroups take a share each of a block's
+ * terms, and SHARES workgroups: all but the last to be done leave their sums in memory, and that one adds them up,
+ * always in the same order. Sums leave through shared memory as well, since a matrix lies in a subgroup's registers in
+ * an order that only the device knows.
  *
- *   BATCH M N K       sizes;  AB AR AC, BB BR BC: strides of A's batches, rows (m) and columns (k), of B's batches,
- *                     rows (k) and columns (n), in elements
+ *   BATCH M N K       sizes
  *   BM BN BK          block;  WM WN: of a subgroup; multiples of 16, BK of 16 * SLICES
  *   BUFFERS           1, or 2: a block's successor has room of its own, which saves a barrier
- *   A_WIDE            1: eight elements along k are read at once: AC is 1, AR, AB and K multiples of 8;  2: eight along
- *                     m: AR is 1, AC, AB and M multiples of 8. Else 0
- *   B_WIDE            1: eight along n: BC is 1, BR, BB and N multiples of 8;  2: eight along k: BR is 1, BC, BB and K
- *                     multiples of 8. Else 0
- *   A_AT(i) B_AT(i)   bits of element i of an operand;  A8_AT(i) B8_AT(i): of eight, from element 8 * i on, as a uvec4
+ *   AHEAD             1 or more
+ *   A_WIDE B_WIDE     1: eight elements are read at once along k, from a multiple of 8 on, as K is one;  2: along m, or
+ *                     n. Else 0, and A_RUNS B_RUNS: do neighbours in memory lie along k?
+ *   A_OWN B_OWN       what an element's place needs of its row (b, m) or column (b, n), made once: a type, and
+ *   A_OWN_AT(b, m) B_OWN_AT(b, n)  its value, anything where m >= M or n >= N
+ *   A_AT(own, k) B_AT(own, k)      an element's bits
+ *   A8_AT(own, k) B8_AT(own, k)    those of eight, from there on along k, or along m or n, as a uvec4
+ *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
+ *                     each block, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element
  *
  * Dimensions of matrices carry a mark of which axis they are, M, N or K: which factor a matrix is follows from its two,
  * and codegen/gpu/cooperative.c, which makes a module for VK_KHR_cooperative_matrix of this one, has to say so.
  *
- * Threads: 32 * (BM / WM) * (BN / WN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x BATCH. */
+ * Threads: 32 * (BM / WM) * (BN / WN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -32,37 +36,43 @@
 #extension GL_EXT_control_flow_attributes : require
 layout(set = 0, binding = 0, std430) buffer Memory { uint16_t memory[]; };
 layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
+layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };
+layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 // holes
 #define BATCH 1
 #define M 128
 #define N 768
 #define K 768
-#define AB 0
-#define AR 768
-#define AC 1
-#define BB 0
-#define BR 768
-#define BC 1
 #define BM 64
 #define BN 64
 #define BK 32
 #define WM 32
 #define WN 32
 #define SLICES 1
-#define BUFFERS 1
+#define SHARES 2
+#define BUFFERS 2
+#define AHEAD 2
 #define A_WIDE 1
-#define B_WIDE 1
-#define A_AT(i) uint(memory[i])
-#define B_AT(i) uint(memory[98304 + (i)])
-#define A8_AT(i) memory8[i]
-#define B8_AT(i) memory8[12288 + (i)]
+#define B_WIDE 2
+#define A_RUNS 1
+#define B_RUNS 0
+#define A_OWN int
+#define B_OWN int
+#define A_OWN_AT(b, m) (m) * K
+#define B_OWN_AT(b, n) (n)
+#define A_AT(own, k) uint(memory[(own) + (k)])
+#define B_AT(own, k) uint(memory[98304 + (k) * N + (own)])
+#define A8_AT(own, k) memory8[((own) + (k)) / 8]
+#define B8_AT(own, k) memory8[12288 + ((k) * N + (own)) / 8]
+#define PART(i) parts[172032 + (i)]
+#define COUNT(i) counts[1179648 + (i)]
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = uint16_t(packHalf2x16(vec2(acc, 0.0)))
 // end holes
 
 /* Do a block's vectors run along k, as the elements lie? Conditions below that begin with a hole are settled when it is
  * filled, and say so by holes alone. */
-#define A_ALONG_K (A_WIDE == 1 || (A_WIDE == 0 && AR != 1))
-#define B_ALONG_K (B_WIDE == 2 || (B_WIDE == 0 && BR == 1))
+#define A_ALONG_K (A_WIDE == 1 || (A_WIDE == 0 && A_RUNS == 1))
+#define B_ALONG_K (B_WIDE == 1 || (B_WIDE == 0 && B_RUNS == 1))
 
 const int LANES = 32, ACROSS = BN / WN, TEAM = BM / WM * ACROSS, THREADS = LANES * TEAM * SLICES;
 // vectors of a block's row, with one more, so that rows begin in other banks; of a block; those that a thread brings
@@ -83,11 +93,16 @@ const int BUFFER = A_SIZE + B_SIZE;
 const int STRIP_ROW = WN / 4 + 1, STRIP = 16 * STRIP_ROW, STRIPS = STRIP * TEAM * SLICES;
 // nothing of a block lies outside
 const bool A_WHOLE = M % BM == 0 && K % BK == 0, B_WHOLE = K % BK == 0 && N % BN == 0;
+const int STEPS = (K + BK - 1) / BK, EACH_STEPS = (STEPS + SHARES - 1) / SHARES;      // all, and of a share
+const int FOURS = BM * BN / 4, TOGETHER = SHARES < 32 ? 32 / SHARES : 1;        // sums of a block; vectors on their way
 const int BAND = 8;    // workgroups that follow one another share this many rows of blocks, and so their operands
 
 layout(local_size_x = 32 * (BM / WM) * (BN / WN) * SLICES) in;
 
 shared uvec4 block[BUFFER * BUFFERS > STRIPS ? BUFFER * BUFFERS : STRIPS];
+#if SHARES > 1
+shared bool last;
+#endif
 
 const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
@@ -95,39 +110,39 @@ const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
 #define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
 
 /* Eight elements of the left factor: those of row m from k on, or those of rows m to m + 7 at k. */
-uvec4 a_load(int b, int m, int k)
+uvec4 a_load(A_OWN own, int b, int m, int k)
 {
     uvec4 x = uvec4(0u);
 #if A_WIDE
     if (A_WHOLE || (m < M && k < K))
-        x = A8_AT((b * AB + m * AR + k * AC) / 8);
-#elif AR != 1
+        x = A8_AT(own, k);
+#elif A_RUNS
     [[unroll]] for (int i = 0; i < 8; i++)
         if (m < M && k + i < K)
-            x[i / 2] |= A_AT(b * AB + m * AR + (k + i) * AC) << 16 * (i % 2);
+            x[i / 2] |= A_AT(own, k + i) << 16 * (i % 2);
 #else
     [[unroll]] for (int i = 0; i < 8; i++)
         if (m + i < M && k < K)
-            x[i / 2] |= A_AT(b * AB + (m + i) * AR + k * AC) << 16 * (i % 2);
+            x[i / 2] |= A_AT(A_OWN_AT(b, m + i), k) << 16 * (i % 2);
 #endif
     return x;
 }
 
 /* Eight elements of the right factor: those of column n from k on, or those of columns n to n + 7 at k. */
-uvec4 b_load(int b, int k, int n)
+uvec4 b_load(B_OWN own, int b, int k, int n)
 {
     uvec4 x = uvec4(0u);
 #if B_WIDE
     if (B_WHOLE || (k < K && n < N))
-        x = B8_AT((b * BB + k * BR + n * BC) / 8);
-#elif BR == 1
+        x = B8_AT(own, k);
+#elif B_RUNS
     [[unroll]] for (int i = 0; i < 8; i++)
         if (k + i < K && n < N)
-            x[i / 2] |= B_AT(b * BB + (k + i) * BR + n * BC) << 16 * (i % 2);
+            x[i / 2] |= B_AT(own, k + i) << 16 * (i % 2);
 #else
     [[unroll]] for (int i = 0; i < 8; i++)
         if (k < K && n + i < N)
-            x[i / 2] |= B_AT(b * BB + k * BR + (n + i) * BC) << 16 * (i % 2);
+            x[i / 2] |= B_AT(B_OWN_AT(b, n + i), k) << 16 * (i % 2);
 #endif
     return x;
 }
@@ -151,73 +166,91 @@ ivec2 block_place()
 void main()
 {
     const int local = int(gl_LocalInvocationIndex), subgroup = int(gl_SubgroupID), lane = int(gl_SubgroupInvocationID);
-    const int slice = subgroup / TEAM, part = subgroup % TEAM, b = int(gl_WorkGroupID.z);
+    const int slice = subgroup / TEAM, part = subgroup % TEAM;
+    const int b = int(gl_WorkGroupID.z) / SHARES, share = int(gl_WorkGroupID.z) % SHARES;
     const int my = part / ACROSS * WM, nx = part % ACROSS * WN;    // this subgroup's part of the block
+    const int first = share * EACH_STEPS, stop = min(first + EACH_STEPS, STEPS);
     const ivec2 at = block_place();
     MATRIX_C acc[WM / 16][WN / 16];
-    uvec4 a_next[A_EACH], b_next[B_EACH];
+    uvec4 a_next[AHEAD][A_EACH], b_next[AHEAD][B_EACH];
+    A_OWN a_own[A_EACH];
+    B_OWN b_own[B_EACH];
+    [[unroll]] for (int i = 0; i < A_EACH; i++)
+        a_own[i] = A_OWN_AT(b, at.x + place(local + i * THREADS, A_ROW, A_ALONG_K).x);
+    [[unroll]] for (int i = 0; i < B_EACH; i++)
+        b_own[i] = B_OWN_AT(b, at.y + place(local + i * THREADS, B_ROW, B_ALONG_K).x);
     [[unroll]] for (int i = 0; i < WM / 16; i++)
         [[unroll]] for (int j = 0; j < WN / 16; j++) acc[i][j] = MATRIX_C(0.0);
-    const int steps = (K + BK - 1) / BK;
-    for (int step = -1; step < steps; step++) {
-        /* the pieces of the step after this one, into registers */
-        const int k0 = (step + 1) * BK;
-        if (step + 1 < steps) {
-            [[unroll]] for (int i = 0; i < A_EACH; i++) {
-                const ivec2 p = place(local + i * THREADS, A_ROW, A_ALONG_K);
-                if (A_VECTORS % THREADS == 0 || local + i * THREADS < A_VECTORS)
-                    a_next[i] = a_load(b, at.x + p.x, k0 + p.y);
-            }
-            [[unroll]] for (int i = 0; i < B_EACH; i++) {
-                const ivec2 p = place(local + i * THREADS, B_ROW, B_ALONG_K);
-                if (B_VECTORS % THREADS == 0 || local + i * THREADS < B_VECTORS)
-                    b_next[i] = b_load(b, k0 + p.y, at.y + p.x);
-            }
-        }
-        if (step >= 0) {
-            const int base = step % BUFFERS * BUFFER;
-            [[unroll]] for (int k = 0; k < BK / SLICES; k += 16) {
-                const int from = slice * (BK / SLICES) + k;
-                MATRIX_A x[WM / 16];
-                [[unroll]] for (int i = 0; i < WM / 16; i++) {
-                    const int row = my + i * 16;
-                    coopMatLoadNV(x[i], block,
-                        base + (A_ALONG_K ? row * (A_ROW + 1) + from / 8 : from * (A_ROW + 1) + row / 8), A_ROW + 1,
-                        !A_ALONG_K);
+    for (int round = first - AHEAD; round < stop; round += AHEAD)
+        [[unroll]] for (int d = 0; d < AHEAD; d++) {
+            const int step = round + d;
+            const int base = (step - first + AHEAD * BUFFERS) % BUFFERS * BUFFER;
+            if (step >= first && step < stop) {
+                [[unroll]] for (int i = 0; i < A_EACH; i++) {
+                    const int v = local + i * THREADS;
+                    if (A_VECTORS % THREADS == 0 || v < A_VECTORS)
+                        block[base + v / A_ROW * (A_ROW + 1) + v % A_ROW] = a_next[d][i];
                 }
-                [[unroll]] for (int j = 0; j < WN / 16; j++) {
-                    const int column = nx + j * 16;
-                    MATRIX_B y;
-                    coopMatLoadNV(y, block,
-                        base + A_SIZE +
-                            (B_ALONG_K ? column * (B_ROW + 1) + from / 8 : from * (B_ROW + 1) + column / 8),
-                        B_ROW + 1, B_ALONG_K);
-                    [[unroll]] for (int i = 0; i < WM / 16; i++) acc[i][j] = coopMatMulAddNV(x[i], y, acc[i][j]);
+                [[unroll]] for (int i = 0; i < B_EACH; i++) {
+                    const int v = local + i * THREADS;
+                    if (B_VECTORS % THREADS == 0 || v < B_VECTORS)
+                        block[base + A_SIZE + v / B_ROW * (B_ROW + 1) + v % B_ROW] = b_next[d][i];
+                }
+                barrier();
+            }
+            /* the pieces of a step after this one, into registers */
+            const int k0 = (step + AHEAD) * BK;
+            if (step + AHEAD < stop) {
+                [[unroll]] for (int i = 0; i < A_EACH; i++) {
+                    const ivec2 p = place(local + i * THREADS, A_ROW, A_ALONG_K);
+                    if (A_VECTORS % THREADS == 0 || local + i * THREADS < A_VECTORS)
+                        a_next[d][i] = a_load(a_own[i], b, at.x + p.x, k0 + p.y);
+                }
+                [[unroll]] for (int i = 0; i < B_EACH; i++) {
+                    const ivec2 p = place(local + i * THREADS, B_ROW, B_ALONG_K);
+                    if (B_VECTORS % THREADS == 0 || local + i * THREADS < B_VECTORS)
+                        b_next[d][i] = b_load(b_own[i], b, k0 + p.y, at.y + p.x);
                 }
             }
-        }
-        if (BUFFERS == 1)
-            barrier();
-        if (step + 1 < steps) {
-            const int base = (step + 1) % BUFFERS * BUFFER;
-            [[unroll]] for (int i = 0; i < A_EACH; i++) {
-                const int v = local + i * THREADS;
-                if (A_VECTORS % THREADS == 0 || v < A_VECTORS)
-                    block[base + v / A_ROW * (A_ROW + 1) + v % A_ROW] = a_next[i];
+            if (step >= first && step < stop) {
+                [[unroll]] for (int k = 0; k < BK / SLICES; k += 16) {
+                    const int from = slice * (BK / SLICES) + k;
+                    MATRIX_A x[WM / 16];
+                    [[unroll]] for (int i = 0; i < WM / 16; i++) {
+                        const int row = my + i * 16;
+                        coopMatLoadNV(x[i], block,
+                            base + (A_ALONG_K ? row * (A_ROW + 1) + from / 8 : from * (A_ROW + 1) + row / 8),
+                            A_ROW + 1, !A_ALONG_K);
+                    }
+                    [[unroll]] for (int j = 0; j < WN / 16; j++) {
+                        const int column = nx + j * 16;
+                        MATRIX_B y;
+                        coopMatLoadNV(y, block,
+                            base + A_SIZE +
+                                (B_ALONG_K ? column * (B_ROW + 1) + from / 8 : from * (B_ROW + 1) + column / 8),
+                            B_ROW + 1, B_ALONG_K);
+                        [[unroll]] for (int i = 0; i < WM / 16; i++) acc[i][j] = coopMatMulAddNV(x[i], y, acc[i][j]);
+                    }
+                }
+                if (BUFFERS == 1)
+                    barrier();
             }
-            [[unroll]] for (int i = 0; i < B_EACH; i++) {
-                const int v = local + i * THREADS;
-                if (B_VECTORS % THREADS == 0 || v < B_VECTORS)
-                    block[base + A_SIZE + v / B_ROW * (B_ROW + 1) + v % B_ROW] = b_next[i];
-            }
         }
-        barrier();
-    }
+    const int id = (b * ((M + BM - 1) / BM) + at.x / BM) * ((N + BN - 1) / BN) + at.y / BN;
+    barrier();
     [[unroll]] for (int i = 0; i < WM / 16; i++) {
         [[unroll]] for (int j = 0; j < WN / 16; j++)
             coopMatStoreNV(acc[i][j], block, subgroup * STRIP + j * 4, STRIP_ROW, false);
         barrier();
-        /* the elements of a part are for its teams together */
+        /* what a part has is for its teams together */
+#if SHARES > 1
+        for (int e = slice * LANES + lane; e < 4 * WN; e += LANES * SLICES) {
+            const int from = part * STRIP + e / (WN / 4) * STRIP_ROW + e % (WN / 4);
+            vec4 sum = uintBitsToFloat(block[from]);
+            [[unroll]] for (int s = 1; s < SLICES; s++) sum += uintBitsToFloat(block[from + s * TEAM * STRIP]);
+            PART((id * SHARES + share) * FOURS + (i * TEAM + part) * (4 * WN) + e) = sum;
+        }
+#else
         for (int e = slice * LANES + lane; e < 16 * WN; e += LANES * SLICES) {
             const int m = at.x + my + i * 16 + e / WN, n = at.y + nx + e % WN;
             const int from = part * STRIP + e / WN * STRIP_ROW + e % WN / 4;
@@ -227,6 +260,40 @@ void main()
                 FINISH(sum, b, m, n);
             }
         }
+#endif
         barrier();
     }
+#if SHARES > 1
+    memoryBarrierBuffer();
+    barrier();
+    if (local == 0)
+        last = atomicAdd(COUNT(id), 1u) == SHARES - 1;
+    barrier();
+    if (!last)
+        return;
+    memoryBarrierBuffer();
+    if (local == 0)
+        COUNT(id) = 0u;
+    /* many parts are on their way before the first is added: the way is long */
+    for (int e0 = local; e0 < FOURS; e0 += THREADS * TOGETHER) {
+        vec4 parts_of[TOGETHER][SHARES];
+        [[unroll]] for (int t = 0; t < TOGETHER; t++)
+            [[unroll]] for (int s = 0; s < SHARES; s++) {
+                parts_of[t][s] = vec4(0.0);
+                if (FOURS % (THREADS * TOGETHER) == 0 || e0 + t * THREADS < FOURS)
+                    parts_of[t][s] = PART((id * SHARES + s) * FOURS + e0 + t * THREADS);
+            }
+        [[unroll]] for (int t = 0; t < TOGETHER; t++) {
+            const int e = e0 + t * THREADS, strip = e / (4 * WN);
+            const int m = at.x + strip % TEAM / ACROSS * WM + strip / TEAM * 16 + e % (4 * WN) / (WN / 4);
+            const int n = at.y + strip % ACROSS * WN + e % (WN / 4) * 4;
+            vec4 sum = vec4(0.0);
+            [[unroll]] for (int s = 0; s < SHARES; s++) sum += parts_of[t][s];
+            [[unroll]] for (int j = 0; j < 4; j++)
+                if (e < FOURS && (M % BM == 0 || m < M) && (N % BN == 0 || n + j < N)) {
+                    FINISH(sum[j], b, m, n + j);
+                }
+        }
+    }
+#endif
 }

@@ -69,7 +69,7 @@ void attention_candidates(
 // blocks than it has. Some may not fit.
 void template_candidates(Arena *a, const Graph *g, const Kernel *k, const Options *o, const char *best, Choices *out);
 // schedule/gpu/choices.c: the same of a GPU's kernel; all of them fit
-void gpu_candidates(Arena *a, const Kernel *k, const Options *o, const char *best, Choices *out);
+void gpu_candidates(Arena *a, const Kernel *k, const char *best, Choices *out);
 
 // ---------------------------------------------------------------- for planners
 // Gives the kernel its signature; its record for the target, or NULL.

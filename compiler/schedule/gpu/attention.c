@@ -2,7 +2,8 @@
 // Which attention a GPU's template takes (templates/glsl/attention.comp), and the block that a workgroup computes.
 //
 // In: attention in canonical form (schedule/attention.c). Out: holes. Blocks are as large as shared memory and a
-// thread's registers allow, and no larger than keeps all cores busy.
+// thread's registers allow, and no larger than keeps all cores busy. Of 16 bits there is a form for matrix units besides
+// (templates/glsl/attention_mma.comp).
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
@@ -41,8 +42,14 @@ static const QueryBlock *best_block(const Attention *s) {
     return best;
 }
 
-// In 16 bits, a device's matrix units are several times as fast at products as this kernel, which has none: then long
-// rows of scores are worth their way to memory, 8 bytes of each.
+// Queries and values are whole in shared memory there, and in registers.
+static bool suits_units(const Attention *s) {
+    enum { LONGEST = 128 };
+    return s->k <= LONGEST && s->d <= LONGEST;
+}
+
+// In 16 bits, where this kernel has no form for them, a device's matrix units are several times as fast at products:
+// then long rows of scores are worth their way to memory, 8 bytes of each.
 static bool beats_products(const Attention *s) {
     const double scores = (double)(s->batch[0] * s->batch[1] * s->batch[2]) * (double)s->m * (double)s->n,
                  macs = scores * (double)(s->k + s->d), rate = gpu_machine.cores * gpu_machine.macs;
@@ -55,12 +62,23 @@ bool gpu_attends(const Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
     if (s->pass || k->sizes.n || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
     if (ceil_div(s->m, blocks[COUNT(blocks) - 1].bm) > MAX_GROUPS) return false;
-    return best_block(s) && (!o->precision || beats_products(s));
+    return best_block(s) && (!o->precision || suits_units(s) || beats_products(s));
 }
 
-void gpu_attention(Arena *a, Kernel *k) {
+static int units_of(const Plan *p, const Kernel *k) {
     const Attention *s = &k->attention;
+    if (!p->options->precision || p->parent || !suits_units(s)) return 0;
+    for (int i = 0; i < 3; i++)
+        if (!gpu_is_half(p, k->operand[i])) return 0;
+    const int64_t groups = s->batch[0] * s->batch[1] * s->batch[2] * ceil_div(s->m, 32);
+    return groups >= (int64_t)gpu_machine.cores ? 32 : 16;
+}
+
+void gpu_attention(const Plan *p, Kernel *k) {
+    Arena *a = p->arena;
+    Attention *s = &k->attention;
     const QueryBlock *b = best_block(s);
+    s->units = units_of(p, k);
     TEMPLATE_HOLES(a, k, { "BATCH1", s->batch[1] }, { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n },
         { "DK", s->k }, { "DV", s->d }, { "BM", b->bm }, { "BN", b->bn }, { "TM", b->tm }, { "ACROSS", b->across },
         { "CK", piece_of(s->k) }, { "CV", piece_of(s->d) }, { "EMPTY", s->empty },

@@ -91,13 +91,13 @@ static int last_term(const Lie *l, int which, int64_t *run) {
     return c->n ? c->axis[c->n - 1] : -1;
 }
 
-// Can four elements along this coordinate be read at once, wherever a multiple of four of it begins?
-static bool fours_along(const Lie *l, int which) {
+// Can n elements along this coordinate be read at once, wherever a multiple of n of it begins?
+static bool runs_along(const Lie *l, int which, int n) {
     int64_t run;
     const int term = last_term(l, which, &run);
-    if (term < 0 || l->coef[term] != 1 || run % 4 || l->c0 % 4) return false;
+    if (term < 0 || l->coef[term] != 1 || run % n || l->c0 % n) return false;
     for (int i = 0; i < 2 * l->kernel->axes.n; i++)
-        if (i != term && l->coef[i] % 4) return false;
+        if (i != term && l->coef[i] % n) return false;
     return true;
 }
 
@@ -142,7 +142,7 @@ static void find_fours(Kernel *k, int which, int coordinate, const Found *f) {
         const bool one = !load->a[1] && loads_of(f, load->value) == 1 && has_fours(load->value->type.dtype);
         if (!one || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) continue;
         const bool paired = coordinate == COORD_K && load->value->type.dtype == DT_U8 && pairs_of_terms(&l);
-        if (!paired && !fours_along(&l, coordinate)) continue;
+        if (!paired && !runs_along(&l, coordinate, 4)) continue;
         if (paired) k->product.fours[which].paired |= 1u << k->product.fours[which].n;
         k->product.fours[which].value[k->product.fours[which].n++] = load->value;
     }
@@ -188,7 +188,20 @@ Lies gpu_lies(Arena *a, Kernel *k, int which, int own) {
     return lies;
 }
 
-bool gpu_product(Arena *a, Kernel *k, const Options *o) {
+// Is the factor one load, of eight elements at a time along this coordinate, whose guard asks nothing of them?
+static bool eights_along(const Kernel *k, int which, int coordinate) {
+    const Expr *e = k->product.factor[which];
+    const Coordinate *c = &k->product.of[coordinate];
+    Lie l = { .kernel = k, .of = k->product.of };
+    if (e->op != E_Load || !c->n || (e->a[2] && (e->a[2]->op != E_Const || e->a[2]->c.f != 0))) return false;
+    const int last = c->axis[c->n - 1];
+    if (e->a[1] && (k->axes.at[last].extent % 8 || e->a[1]->axes_used >> last & 1)) return false;
+    return expr_affine(e->a[0], 2 * k->axes.n, l.coef, &l.c0) && runs_along(&l, coordinate, 8);
+}
+
+bool gpu_product(const Plan *plan, Kernel *k) {
+    Arena *a = plan->arena;
+    const Options *o = plan->options;
     Kernel *product = product_of(a, k);
     if (!product) return false;
     if (gpu_rows(a, product, o)) {
@@ -206,11 +219,17 @@ bool gpu_product(Arena *a, Kernel *k, const Options *o) {
             right.guarded),
         &tune_product, gpu_shares_fit, &best, sizeof best);
     const Block *b = &best.block;
+    for (int i = 0; i < 2; i++) {
+        const int own = i ? COORD_N : COORD_M;
+        k->units.wide[i] = eights_along(k, i, COORD_K) ? 1 : eights_along(k, i, own) ? 2 : 0;
+        k->units.runs[i] = i ? right.terms : left.terms;
+    }
     product_lift(k);
     k->product.shares = best.shares;
     k->product.blocks = s.batch * ceil_div(s.m, b->bm) * ceil_div(s.n, b->bn);
     if (best.shares > 1)
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
+    gpu_units(plan, k, &s);
     TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "BM", b->bm },
         { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },
         { "SHARES", best.shares }, { "STAGES", b->stages }, { "A_WIDE", left.wide }, { "B_WIDE", right.wide },

@@ -21,9 +21,10 @@ const TuneForm tune_product = { "product", 8,
         TUNE_WIDE(BlockShares, shares) } };
 const TuneForm tune_rows = { "rows", 3,
     { TUNE_INT(RowThreads, across), TUNE_INT(RowThreads, along), TUNE_WIDE(RowThreads, shares) } };
-const TuneForm tune_units = { "units", 7,
-    { TUNE_INT(MatrixBlock, bm), TUNE_INT(MatrixBlock, bn), TUNE_INT(MatrixBlock, bk), TUNE_INT(MatrixBlock, wm),
-        TUNE_INT(MatrixBlock, wn), TUNE_INT(MatrixBlock, slices), TUNE_INT(MatrixBlock, buffers) } };
+#define OF_UNITS(f) { #f, offsetof(MatrixShares, block.f), false }
+const TuneForm tune_units = { "units", 9,
+    { OF_UNITS(bm), OF_UNITS(bn), OF_UNITS(bk), OF_UNITS(wm), OF_UNITS(wn), OF_UNITS(slices), OF_UNITS(buffers),
+        OF_UNITS(ahead), TUNE_WIDE(MatrixShares, shares) } };
 
 // ---------------------------------------------------------------- what templates and devices allow
 // ROOM: of shared memory, for blocks and then for sums: 32 KiB, which devices of Vulkan 1.2 have, less a flag's
@@ -86,7 +87,9 @@ void gpu_choose(Arena *a, Kernel *k, const Options *o, const ProductShape *s, co
             (long long)s->m, (long long)s->n, (long long)s->k, more, o->precision ? " precision=" : "",
             o->precision ? o->precision : ""));
     void *recorded = arena_copy(a, tiles, bytes);
-    const bool units = r && o->precision && form == &tune_block && gpu_matrix_row(r->choice);
+    MatrixShares of_units;
+    const bool units = r && o->precision && form != &tune_rows && gpu_matrix_recorded(r->choice, &of_units)
+        && gpu_matrix_fits(s, &of_units);
     k->tuned = units || (r && tune_parse(form, r->choice, recorded) && fits(s, recorded));
     if (r && !k->tuned) tune_refuse(k, r);
     if (k->tuned && !units) memcpy(tiles, recorded, bytes);
@@ -116,6 +119,15 @@ static void table_of(Arena *a, const ProductShape *s, const TuneForm *form, Cand
             if (gpu_rows_fit(s, &c)) VEC_PUSH(a, *out, (Candidate){ gpu_rows_time(s, &c), tune_text(a, form, &c) });
 }
 
+// On matrix units, the fastest first as the model of time has it.
+static void units_of(Arena *a, const Kernel *k, const ProductShape *s, Candidates *out) {
+    for (int i = 0; i < MATRIX_BLOCKS && k->units.block; i++)
+        for (MatrixShares c = { gpu_matrix_blocks[i], 1 }; c.shares <= MOST_MATRIX_SHARES; c.shares *= 2)
+            if (gpu_matrix_fits(s, &c))
+                VEC_PUSH(a, *out, (Candidate){ gpu_matrix_time(s, &c), tune_text(a, &tune_units, &c) });
+    if (out->n) qsort(out->at, (size_t)out->n, sizeof *out->at, by_time);
+}
+
 static void around(Arena *a, const ProductShape *s, const TuneForm *form, const char *best, Choices *out) {
     Block block = { 0 };
     BlockShares shares = { .shares = 1 };
@@ -128,7 +140,7 @@ static void around(Arena *a, const ProductShape *s, const TuneForm *form, const 
         tune_neighbours(a, form, &threads, sizeof threads, gpu_rows_fit, s, out);
 }
 
-void gpu_candidates(Arena *a, const Kernel *k, const Options *o, const char *best, Choices *out) {
+void gpu_candidates(Arena *a, const Kernel *k, const char *best, Choices *out) {
     const TuneForm *form = k->kind == KERNEL_GEMM ? &tune_block : k->product.few ? &tune_rows : &tune_product;
     const ProductShape s = { template_hole_value(k, "BATCH"), template_hole_value(k, "M"),
         template_hole_value(k, "N"), template_hole_value(k, "K"),
@@ -139,8 +151,9 @@ void gpu_candidates(Arena *a, const Kernel *k, const Options *o, const char *bes
         return;
     }
     // which of the two kernels runs, the device decides
-    for (int i = 0; i < MATRIX_BLOCKS && o->precision && form == &tune_block; i++)
-        VEC_PUSH(a, *out, tune_text(a, &tune_units, &gpu_matrix_blocks[i]));
+    units_of(a, k, &s, &all);
+    for (int i = 0; i < all.n; i++) VEC_PUSH(a, *out, all.at[i].choice);
+    all.n = 0;
     table_of(a, &s, form, &all);
     if (all.n) qsort(all.at, (size_t)all.n, sizeof *all.at, by_time);
     for (int i = 0; i < all.n; i++) VEC_PUSH(a, *out, all.at[i].choice);

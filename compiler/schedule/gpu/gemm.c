@@ -32,6 +32,10 @@ bool gpu_has_template(const Node *n, const Options *o) {
     return gpu_fills_blocks(batch, rows, columns, k) && kernel_gemm_folds(n->graph, x, w);
 }
 
+bool gpu_channels_first(const Node *n) {
+    return node_int(n, "group", 1) == n->in[0]->type.dim[1] && n->in[1]->type.dim[1] == 1;
+}
+
 int64_t gpu_shares(const Node *n) {
     enum { MOST_SHARES = 16 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
@@ -53,7 +57,8 @@ int64_t gpu_shares(const Node *n) {
 
 static bool fours(int64_t x) { return x % 4 == 0; }
 
-void gpu_gemm(Arena *a, Kernel *k, const Options *o) {
+void gpu_gemm(const Plan *p, Kernel *k) {
+    Arena *a = p->arena;
     const Contraction *s = &k->gemm;
     bool a_wide = s->a_col == 1 && fours(s->a_row) && fours(s->a_batch) && fours(k->operand_at[0]) && fours(s->k);
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
@@ -62,9 +67,10 @@ void gpu_gemm(Arena *a, Kernel *k, const Options *o) {
     const ProductShape shape = { s->batch, s->m, s->n, s->k, 0 };
     Block block = *best_block((double)s->batch, s->m, s->n, s->k);
     const Block *b = &block;
-    gpu_choose(a, k, o, &shape,
+    gpu_choose(a, k, p->options, &shape,
         arena_printf(a, " a=%d:%d b=%d:%d:%d", a_wide, s->a_col == 1, (int)b_wide, s->b_col == 1, s->b_row == 1),
         &tune_block, gpu_block_fits, &block, sizeof block);
+    gpu_units(p, k, &shape);
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch },
         { "AR", s->a_row }, { "AC", s->a_col }, { "BB", s->b_batch }, { "BR", s->b_row }, { "BC", s->b_col },
         { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },

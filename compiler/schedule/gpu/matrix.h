@@ -2,13 +2,17 @@
 // The block of a product on a GPU's matrix units.
 #ifndef BURNCC_SCHEDULE_MATRIX_H
 #define BURNCC_SCHEDULE_MATRIX_H
-#include "plan.h"
+#include "blocks.h"
 
 // As templates/glsl/gemm_mma.comp has them. share: of a core's multiply-adds that it gets where blocks abound
-typedef struct MatrixBlock { int bm, bn, bk, wm, wn, slices, buffers; double share; } MatrixBlock;
+typedef struct MatrixBlock { int bm, bn, bk, wm, wn, slices, buffers, ahead; double share; } MatrixBlock;
+// A choice: into how many shares its terms are cut, too.
+typedef struct MatrixShares { MatrixBlock block; int64_t shares; } MatrixShares;
 
-enum { MATRIX_BLOCKS = 6 };
+enum { MATRIX_BLOCKS = 9, MOST_MATRIX_SHARES = 16 };
 extern const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS];
-const MatrixBlock *gpu_matrix_row(const char *choice);          // the row that a record names; NULL: it names none
-const MatrixBlock *gpu_matrix_block(const Kernel *gemm);
+bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c);     // does the template allow these shares?
+double gpu_matrix_time(const ProductShape *s, const MatrixShares *c);   // microseconds
+// the choice that a record names, *c; false: it names none
+bool gpu_matrix_recorded(const char *choice, MatrixShares *c);
 #endif

@@ -57,7 +57,9 @@ bool gpu_plan(Plan *p) {
     // read
     const bool alone = p->parent && gpu_alone_time(p) <= gpu_commands_time(p);
     for (int i = 0; i < p->kernels.n && !alone; i++)
-        if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p->arena, p->kernels.at[i], p->options);
+        if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;
     if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
@@ -66,7 +68,6 @@ bool gpu_plan(Plan *p) {
             gpu_scatter(p->arena, p->kernels.at[i]);
             gpu_spread(p->arena, p->kernels.at[i]);
         }
-        else if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p->arena, p->kernels.at[i], p->options);
-        else if (p->kernels.at[i]->kind == KERNEL_ATTENTION) gpu_attention(p->arena, p->kernels.at[i]);
+        else if (p->kernels.at[i]->kind == KERNEL_ATTENTION) gpu_attention(p, p->kernels.at[i]);
     return true;
 }

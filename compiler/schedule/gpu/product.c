@@ -116,6 +116,33 @@ static bool share_out(Kernel *k, const Digits *all) {
     return true;
 }
 
+// ---------------------------------------------------------------- the order of the terms
+typedef struct Steps { const Kernel *kernel; bool *seen; int along[MAX_AXES]; } Steps;
+
+// By axis: loads whose neighbours in memory it walks.
+static void count_steps(Steps *s, const Expr *e) {
+    int64_t coef[64], c0;
+    if (!e || s->seen[e->id]) return;
+    s->seen[e->id] = true;
+    if (e->op == E_Load && expr_affine(e->a[0], s->kernel->axes.n, coef, &c0))
+        for (int i = 0; i < s->kernel->axes.n; i++) s->along[i] += coef[i] == 1;
+    for (int i = 0; i < 3; i++) count_steps(s, e->a[i]);
+}
+
+// Last comes the term that walks neighbours in memory: of a window whose channels lie last, the channel.
+static void order_terms(Arena *a, Kernel *k) {
+    Coordinate *c = &k->product.of[COORD_K];
+    Steps s = { .kernel = k, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = 0; i < 2; i++) count_steps(&s, k->product.factor[i]);
+    int best = c->n - 1;
+    for (int i = 0; i < c->n; i++)
+        if (s.along[(int)c->axis[i]] > s.along[(int)c->axis[best]]) best = i;
+    if (best == c->n - 1) return;
+    const signed char last = c->axis[best];
+    memmove(c->axis + best, c->axis + best + 1, (size_t)(c->n - 1 - best));
+    c->axis[c->n - 1] = last;
+}
+
 // ---------------------------------------------------------------- digits as one number
 typedef struct Joining { Kernel *kernel; const Product *product; } Joining;
 
@@ -200,6 +227,7 @@ Kernel *product_of(Arena *a, const Kernel *loop) {
     while (part_digit(a, k, &all)) {}
     if (!share_out(k, &all)) return NULL;
     if (rows_run_along_memory(k, p)) product_turn(p);
+    order_terms(a, k);
     Joining j = { k, p };
     s->index = join_digits(&j, s->index);
     s->expr = expr_rebuild(k->exprs, s->expr, join_loads, &j);

@@ -10,8 +10,13 @@ void gpu_sort(Kernel *k);                               // sort.c: a called sort
 // rowwise.c: the kernel's reductions as those of rows, which its first `outer` axes count; by_point: neighbours in
 // memory lie in neighbouring rows; NULL: they are not
 const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point);
-void gpu_attention(Arena *a, Kernel *k);                // attention.c: the holes of its template
-void gpu_gemm(Arena *a, Kernel *k, const Options *o);   // gemm.c: the holes of a product's template
+void gpu_attention(const Plan *p, Kernel *k);           // attention.c: the holes of its template
+void gpu_gemm(const Plan *p, Kernel *k);                // gemm.c: the holes of a product's template
+// matrix.c: the product as a kernel for matrix units too, where its factors have 16 bits
+struct ProductShape;
+void gpu_units(const Plan *p, Kernel *k, const struct ProductShape *s);
+// may matrices have what this value's elements are in memory? Inputs of the model become that on their way
+bool gpu_is_half(const Plan *p, const Value *v);
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
 Kernel *product_of(Arena *a, const Kernel *loop);
@@ -19,6 +24,6 @@ void product_turn(Product *p);                          // columns are rows and 
 bool gpu_rows(Arena *a, Kernel *product, const Options *o);     // rows.c: a product of few rows: its holes
 void product_lift(Kernel *k);                           // what of its factors' indices the terms do not change: own[]
 // blocks.c: a loop kernel that is a product as large as the template wants becomes one, with its holes filled
-bool gpu_product(Arena *a, Kernel *k, const Options *o);
+bool gpu_product(const Plan *p, Kernel *k);
 bool gpu_takes_conv(const Node *n);                     // is it, by its sizes, perhaps one?
 #endif

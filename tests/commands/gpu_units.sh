@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# --target vulkan --precision: kernels for matrix units, by a burncc whose matrices are emulated (tests/gpu/emulate.c), so
+# that any device runs them, against those for devices without. Skips where no Vulkan device is.
+source "$(dirname "$0")/tap.sh"
+export BURNCC_CFLAGS=-O0
+plain=$(realpath "$2")
+
+wants_gpu
+
+python3 - "$here/.." <<'END'
+import math, sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/commands"]
+from onnx_wire import FLOAT, INT64, node, tensor
+from waves import write
+
+# a convolution between others, so that what it reads and stores is of 16 bits; then another to end with
+def conv(name, x, oc, k, out=8, **given):
+    n, ic, h, w = x
+    stride, pad, gap, group = (given.get(a, b) for a, b in (("stride", 1), ("pad", 0), ("gap", 1), ("group", 1)))
+    side = lambda s: (s + 2 * pad - gap * (k - 1) - 1) // stride + 1
+    nodes = [node("Tanh", ["x"], ["t"]), node("Conv", ["t", "u"], ["h"], kernel_shape=[1, 1]),
+             node("Conv", ["h", "w", "b"], ["c"], kernel_shape=[k, k], strides=[stride] * 2, pads=[pad] * 4,
+                  dilations=[gap] * 2, group=group), node("Relu", ["c"], ["r"]),
+             node("Conv", ["r", "v"], ["y"], kernel_shape=[1, 1])]
+    write(name, nodes, x, [n, out, side(h), side(w)],
+          {"u": [ic, ic, 1, 1], "w": [oc, ic // group, k, k], "b": [oc], "v": [out, oc, 1, 1]})
+
+conv("conv_window", [1, 16, 9, 9], 24, 3, pad=1)
+conv("conv_strided", [2, 16, 11, 9], 24, 3, stride=2, pad=1)
+conv("conv_dilated", [1, 16, 12, 10], 24, 3, pad=2, gap=2)
+conv("conv_groups", [1, 32, 9, 9], 32, 3, pad=1, group=2)
+conv("conv_odd", [1, 20, 9, 9], 36, 5, pad=2)           # no eight elements lie together
+conv("conv_colours", [1, 3, 20, 20], 16, 7, stride=2, pad=3)
+conv("conv_shares", [1, 64, 7, 7], 32, 3, pad=1)        # few blocks of many terms
+conv("conv_depthwise", [1, 32, 9, 9], 32, 3, pad=1, group=32)
+
+def product(name, m, k, n, **attributes):
+    write(name, [node("Tanh", ["x"], ["t"]), node("Gemm", ["t", "w", "b"], ["s"], **attributes),
+                 node("Relu", ["s"], ["r"]), node("MatMul", ["r", "v"], ["y"])], [m, k], [m, 16],
+          {"w": [n, k] if attributes else [k, n], "b": [n], "v": [n, 16]})
+
+# heads that share keys by groups, whose queries, keys and values come of a kernel of their own
+def attention(name, batch, heads, groups, t, d, banded=False):
+    share = heads // groups
+    sizes = {"c": [heads, groups, groups], "w1": [2], "w5": [batch, groups, share, t, d], "w4": [batch, heads, t, d],
+             "w3": [batch, t, heads * d]}
+    nodes = [node("Tanh", ["x"], ["h"]), node("Split", ["h", "c"], ["q", "k1", "v1"], axis=1)]
+    for part in "kv":
+        nodes += [node("Unsqueeze", [part + "1", "w1"], [part + "2"]), node("Expand", [part + "2", "w5"], [part + "3"]),
+                  node("Reshape", [part + "3", "w4"], [part])]
+    nodes += [node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "t"], ["p"]),
+              node("Mul", ["p", "scale"], ["s"]), node("Add", ["s", "band"], ["m"]),
+              node("Softmax", ["m"], ["f"], axis=-1), node("MatMul", ["f", "v"], ["o"]),
+              node("Transpose", ["o"], ["u"], perm=[0, 2, 1, 3]), node("Reshape", ["u", "w3"], ["y"])]
+    band = [[0.0 if j <= i or not banded else -math.inf for j in range(t)] for i in range(t)]
+    write(name, nodes, [batch, heads + 2 * groups, t, d], sizes["w3"], {},
+          [tensor("scale", FLOAT, [d ** -0.5]), tensor("band", FLOAT, band),
+           *(tensor(n, INT64, v) for n, v in sizes.items())])
+
+attention("attention", 1, 2, 2, 80, 32)
+attention("attention_masked", 1, 6, 2, 130, 64, banded=True)
+attention("attention_odd", 2, 3, 3, 37, 19)
+attention("attention_wide", 1, 70, 70, 70, 128)         # 32 queries at a time
+
+product("product", 40, 64, 48)
+product("product_turned", 40, 64, 48, transB=1)
+product("product_odd", 37, 51, 45)
+product("product_shares", 40, 1024, 48)
+product("product_large", 300, 72, 520)
+END
+# of model $1 in $2, at most this error relative to the largest element, beside the kernels for devices without units:
+# sums in another order, and so now and then another rounding on the way
+compare() {
+    rm -rf $1/got $1/want
+    "$plain" run $1/model.onnx --input x=$1/x.npy --target vulkan --precision $2 --output $1/want >/dev/null 2>&1
+    status 0 "$1 in $2" "$burncc" run $1/model.onnx --input x=$1/x.npy --target vulkan --precision $2 --output $1/got
+    python3 "$here/waves.py" $1 $3
+    result $? "$1 in $2 agrees with what other devices compute"
+}
+for model in conv_* product* attention*; do
+    compare $model f16 2e-3
+    compare $model bf16 8e-3
+done
+rm -rf conv_window/want
+"$plain" run conv_window/model.onnx --input x=conv_window/x.npy --target portable --output conv_window/want >out 2>err
+python3 "$here/waves.py" conv_window 2e-2
+result $? "and with the portable target"
+
+# which form they have: windows as well, eight elements at a time, shares within the kernel
+"$burncc" conv_shares/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
+grep -q 'conv_c, on matrix units' out
+result $? "windows go to matrix units"
+grep -q 'return a_u16x8_if(' out && grep -q 'EACH_STEPS = (STEPS + [248] - 1)' out
+result $? "eight channels at a time, in shares"
+"$burncc" attention/model.onnx --target vulkan --precision bf16 --dump glsl >out 2>err
+grep -q 'MATRIX_C score' out
+result $? "scores on matrix units"
+status 0 "without fusion" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-fuse --dump glsl
+silent 'MATRIX_C score'
+finish

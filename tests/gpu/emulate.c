@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Matrix units where there are none: linked into a burncc of the tests' own (--wrap), in which shaders for cooperative
+// matrices are compiled with matrices of plain GLSL, so that what a device with such units would run runs on lavapipe,
+// from the planner to the last store.
+//
+// A "subgroup" is 32 threads that follow one another, whatever the device has. Each of them holds eight elements of a
+// sum and knows where a factor lies in shared memory, which stays as it is between a barrier and the next: it computes
+// its elements alone. So nothing has to be in step, which lavapipe's subgroups of eight would not be.
+#include "codegen/gpu/cooperative.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool __real_spirv_compile(const char *glsl, const char *name, SpirvModule *out);
+bool __wrap_spirv_compile(const char *glsl, const char *name, SpirvModule *out);
+bool __wrap_cooperative_rewrite(SpirvModule *module, bool bf16);
+
+static const char types[] =
+    "struct Factor { int at, stride; bool turned; };\n"
+    "struct Sums { float e[8]; };\n"
+    "Sums sums_of(const float x) { Sums c; for (int i = 0; i < 8; i++) c.e[i] = x; return c; }\n"
+    "#define LANE int(gl_LocalInvocationIndex % 32u)\n"
+    "#define LOAD(x, from, first, step, is_turned) x = Factor(first, step, is_turned)\n"
+    "#define STORE(x, to, first, step, is_turned) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
+    "        const int of_it = LANE * 8 + sum; \\\n"
+    "        to[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4] = floatBitsToUint(x.e[sum]); }\n";
+
+// behind the shader's shared memory, `block`
+static const char product[] =
+    "float element_of(const Factor x, const int row, const int column) {\n"
+    "    const int outer = x.turned ? column : row, inner = x.turned ? row : column;\n"
+    "    const uint h = block[x.at + outer * x.stride + inner / 8][inner % 8 / 2] >> 16 * (inner % 2) & 65535u;\n"
+    "    return HALF(h);\n"
+    "}\n"
+    "Sums multiplied(const Factor a, const Factor b, Sums c) {\n"
+    "    [[dont_unroll]] for (int i = 0; i < 8; i++) {\n"
+    "        const int e = LANE * 8 + i;\n"
+    "        float sum = c.e[i];\n"
+    "        [[dont_unroll]] for (int k = 0; k < 16; k++)\n"
+    "            sum = fma(element_of(a, e / 16, k), element_of(b, k, e % 16), sum);\n"
+    "        c.e[i] = sum;\n"
+    "    }\n"
+    "    return c;\n"
+    "}\n";
+
+// What such a shader has, and what stands there instead.
+static const struct { const char *from, *to; } words[] = {
+    { "#extension GL_NV_cooperative_matrix : require\n", "" },
+    { "fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>", "Factor" },
+    { "fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>", "Factor" },
+    { "fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>", "Sums" },
+    { "MATRIX_C(", "sums_of(" },
+    { "coopMatLoadNV(", "LOAD(" },
+    { "coopMatStoreNV(", "STORE(" },
+    { "coopMatMulAddNV(", "multiplied(" },
+    { "gl_SubgroupID", "(gl_LocalInvocationIndex / 32u)" },
+    { "gl_SubgroupInvocationID", "(gl_LocalInvocationIndex % 32u)" },
+};
+
+static char *emulated(const char *glsl, bool bf16) {
+    const size_t room = 4 * strlen(glsl) + 2 * sizeof types + sizeof product;
+    char *out = malloc(room), *at = out;
+    const char *from = glsl;
+    bool typed = false;
+    if (!out) abort();
+    while (*from) {
+        size_t i = 0;
+        // behind the last of the extensions, which have to come first
+        if (!typed && (from == glsl || from[-1] == '\n') && *from != '#') {
+            at += sprintf(at, "#define HALF(h) %s\n%s",
+                bf16 ? "uintBitsToFloat((h) << 16)" : "unpackHalf2x16(h).x", types);
+            typed = true;
+        }
+        if (!strncmp(from, "void main()", 11)) at += sprintf(at, "%s", product);
+        while (i < sizeof words / sizeof *words && strncmp(from, words[i].from, strlen(words[i].from))) i++;
+        if (i < sizeof words / sizeof *words) {
+            at += sprintf(at, "%s", words[i].to);
+            from += strlen(words[i].from);
+        } else *at++ = *from++;
+    }
+    *at = 0;
+    return out;
+}
+
+static char *last;                                      // the shader that was compiled last, where it has matrices
+static const char *last_name = "";
+
+bool __wrap_spirv_compile(const char *glsl, const char *name, SpirvModule *out) {
+    free(last);
+    last = NULL;
+    if (!strstr(glsl, "fcoopmatNV")) return __real_spirv_compile(glsl, name, out);
+    last = malloc(strlen(glsl) + 1);
+    if (!last) abort();
+    strcpy(last, glsl);
+    last_name = name;
+    char *text = emulated(glsl, false);
+    const bool done = __real_spirv_compile(text, name, out);
+    free(text);
+    return done;
+}
+
+// The module is one of f16.
+bool __wrap_cooperative_rewrite(SpirvModule *module, bool bf16) {
+    if (!last) return false;
+    if (!bf16) return true;
+    char *text = emulated(last, true);
+    spirv_free(module);
+    const bool done = __real_spirv_compile(text, last_name, module);
+    free(text);
+    return done;
+}
