@@ -34,13 +34,21 @@ static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
     return s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
 }
 
+// The last of a block's workgroups reads the parts of all, so many vectors of a thread at once as the template does.
+static double adding_time(const MatrixShares *c, double groups) {
+    const MatrixBlock *b = &c->block;
+    const int64_t threads = (int64_t)32 * (b->bm / b->wm) * (b->bn / b->wn) * b->slices,
+                  rounds = ceil_div(b->bm * b->bn / 4, threads * (32 / c->shares));
+    return gpu_machine.meet + (double)rounds * machine.way
+        + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
+}
+
 double gpu_matrix_time(const ProductShape *s, const MatrixShares *c) {
     const MatrixBlock *b = &c->block;
     const double groups = (double)(blocks_of(s, b) * c->shares),
-                 sums = c->shares == 1 ? 0 :
-                     gpu_machine.meet + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
-    return gpu_steps_time(groups, ceil_div(ceil_div(s->k, b->bk), c->shares), machine.cores, b->ahead > 1 ? machine.ahead : machine.way,
-        (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
+                 sums = c->shares == 1 ? 0 : adding_time(c, groups);
+    return gpu_steps_time(groups, ceil_div(ceil_div(s->k, b->bk), c->shares), machine.cores,
+        b->ahead > 1 ? machine.ahead : machine.way, (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
 }
 
 bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
