@@ -142,7 +142,6 @@ static void units(Printing *p, Shader *out) {
     const Attention *s = &k->attention;
     Arena *a = p->arena;
     out->matrices = strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
-    const char *to_bits = out->matrices == DT_F16 ? "burn_f32_to_near_f16" : "burn_f32_to_bf16";
     const struct { const char *name; int64_t value; } numbers[] = { { "BATCH1", s->batch[1] },
         { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n }, { "DK", s->k }, { "DV", s->d }, { "BM", s->units },
         { "EMPTY", s->empty }, { "MASKED", s->first || s->last } };
@@ -157,10 +156,10 @@ static void units(Printing *p, Shader *out) {
             && in_vectors(p, i, i == 2 ? s->d : s->k, 8);
         holes[n++] = (Hole){ arena_printf(a, "%s_WIDE", names[i]), NULL, wide ? "1" : "0" };
         holes[n++] = (Hole){ names[i], coordinates[i],
-            wide ? "0u" : arena_printf(a, "%s(%s)", to_bits, element_text(p, i)) };
+            wide ? "0u" : glsl_bits_text(a, out->matrices, element_text(p, i)) };
         holes[n++] = (Hole){ arena_printf(a, "%s8", names[i]), coordinates[i], wide ? eight_text(p, i) : "uvec4(0u)" };
     }
-    holes[n++] = (Hole){ "BITS", "x", arena_printf(a, "%s(x)", to_bits) };
+    holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(a, out->matrices, "x") };
     n = print_common(p, &body, holes, n);
     template_fill(a, &body, "glsl/attention_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, "", body.at, out);

@@ -310,8 +310,8 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         wide[i] = whole_eights(p, i, to);
         if (wide[i]) print_eight(p, out, i);
         else print_element(p, out, i);
-        const char *element = wide[i] ? "0u" : arena_printf(p->arena, "burn_f32_to_%s%s(%s)",
-            to == DT_F16 ? "near_" : "", dtype_name(to), i ? "B_at(own, k)" : "A_at(own, k)");
+        const char *element =
+            wide[i] ? "0u" : glsl_bits_text(p->arena, to, i ? "B_at(own, k)" : "A_at(own, k)");
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
