@@ -120,8 +120,8 @@ typedef struct Product {
     int64_t shares, blocks;
 } Product;
 
-// A product on a GPU's matrix units, besides the form for those that have none. wide: along which axis eight elements of
-// a factor lie together, 1: the terms, 2: its rows or columns, 0: none; runs: do neighbours in memory lie along the
+// A product on a GPU's matrix units, besides the form for those that have none. wide: along which axis eight elements
+// of a factor lie together, 1: the terms, 2: its rows or columns, 0: none; runs: do neighbours in memory lie along the
 // terms?
 typedef struct Units {
     const struct MatrixBlock *block;                    // NULL: its factors are not of 16 bits

@@ -2,8 +2,8 @@
 // Which attention a GPU's template takes (templates/glsl/attention.comp), and the block that a workgroup computes.
 //
 // In: attention in canonical form (schedule/attention.c). Out: holes. Blocks are as large as shared memory and a
-// thread's registers allow, and no larger than keeps all cores busy. Of 16 bits there is a form for matrix units besides
-// (templates/glsl/attention_mma.comp).
+// thread's registers allow, and no larger than keeps all cores busy. Of 16 bits there is a form for matrix units
+// besides (templates/glsl/attention_mma.comp).
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"

@@ -26,8 +26,8 @@ const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS] = {
     { 32, 32, 128, 32, 32, 4, 1, 2, 0.20 },
 };
 
-// As measured on an H100. macs: multiply-adds of a core in a microsecond, of the largest block; way: to memory and back,
-// and with two steps on their way at once
+// As measured on an H100. macs: multiply-adds of a core in a microsecond, of the largest block; way: to memory and
+// back; ahead: the same with two steps on their way at once
 static const struct { double cores, macs, way, ahead; } machine = { 132, 727e3, 0.75, 0.6 };
 
 static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
@@ -113,7 +113,8 @@ static bool has_halves(const Plan *p, const Kernel *k) {
 void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
     MatrixShares c;
     if (!p->options->precision || p->parent || !has_halves(p, k)) return;
-    if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c)) c = best_shares(s, k->kind == KERNEL_PRODUCT);
+    if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c))
+        c = best_shares(s, k->kind == KERNEL_PRODUCT);
     for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
         if (!memcmp(&c.block, b, offsetof(MatrixBlock, share))) k->units.block = b;
     k->units.shares = c.shares;
