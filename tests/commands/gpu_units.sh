@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # --target vulkan --precision: kernels for matrix units, by a burncc whose matrices are emulated (tests/gpu/emulate.c),
 # so that any device runs them, against those for devices without. Skips where no Vulkan device is.
+plain=$(realpath "$2")                                 # a burncc that emulates nothing
 source "$(dirname "$0")/tap.sh"
 export BURNCC_CFLAGS=-O0
-plain=$(realpath "$2")
 
 wants_gpu
 
