@@ -120,10 +120,11 @@
         "\n    }\n#else\n    for (int i = 0; i < 16; i++) to[i] = " ONE "(from[i]);\n#endif\n}\n" }
 #define C_F16_ROW(N, TO, FROM, SIXTEEN, PARAMS, FROM_NAME)                                                             \
     FN("void", "burn_f16_row_" N, PARAMS ", ptrdiff_t n",                                                              \
-        "ptrdiff_t i = 0;\n    for (; i + 16 <= n; i += 16) " SIXTEEN "(to + i, " FROM_NAME " + i);\n"                 \
-        "    if (i == n) return;\n    " FROM " rest[16] = { 0 };\n    " TO " result[16];\n"                            \
-        "    for (ptrdiff_t k = i; k < n; k++) rest[k - i] = " FROM_NAME "[k];\n    " SIXTEEN "(result, rest);\n"      \
-        "    memcpy(to + i, result, (size_t)(n - i) * sizeof *result);")
+        "const ptrdiff_t left = n % 16, whole = n - left;\n    for (ptrdiff_t i = 0; i < whole; i += 16) " SIXTEEN     \
+        "(to + i, " FROM_NAME " + i);\n    if (left <= 0) return;\n"                                                 \
+        "    " FROM " rest[16] = { 0 };\n    " TO " result[16];\n"                                                   \
+        "    for (ptrdiff_t k = 0; k < left; k++) rest[k] = " FROM_NAME "[whole + k];\n"                              \
+        "    " SIXTEEN "(result, rest);\n    memcpy(to + whole, result, (size_t)left * sizeof *result);")
 
 // The nearest number that a byte holds: one instruction of Arm's, which gcc finds in no expression of C.
 #define C_SATURATE(S, INSTRUCTION, LO, HI)                                                                             \
