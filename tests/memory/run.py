@@ -184,7 +184,7 @@ def regions_refused(args):
     """What is too small is named; what makes no sense is told."""
     def check(folder):
         cases = [
-            (["--region", "a:8K", "--region", "b:8K"], 3, r"--region: b has 8192 bytes, not the \d+ .*of k0_conv1"),
+            (["--region", "a:3K", "--region", "b:3K"], 3, r"--region: b has 3072 bytes, not the \d+ .*of k0_conv1"),
             (["--region", "a:64K", "--region", "w:8K=weights"], 3, r"no region has room for 31372 bytes .* of k4_fc"),
             (["--region", "a:64K", "--region", "a:64K"], 2, "--region a is given twice"),
             (["--region", "a:64K", "--region", "b:1K=code", "--region", "c:1K=code"], 2, "code lies in one region"),
