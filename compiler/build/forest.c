@@ -211,7 +211,7 @@ static bool one_target_each(const Forest *f, int64_t *target) {
 // A weight per (leaf, target) or, when `flat`, per leaf.
 static Value *weight_table(const Forest *f, bool flat) {
     const int64_t columns = flat ? 1 : f->targets;
-    if (columns * f->n_leaves > MAX_TABLE) return graph_fail(f->g, "the table of leaves is too large");
+    if (f->n_leaves && columns > MAX_TABLE / f->n_leaves) return graph_fail(f->g, "the table of leaves is too large");
     Tensor *t = tensor_new(f->g->arena, type_make(f->dtype, flat ? 1 : 2, (Dim[]){ f->n_leaves, columns }));
     const double none = no_weight(f);
     for (int64_t i = 0; i < f->n_leaves * columns; i++) tensor_set_f(t, i, none);

@@ -213,10 +213,14 @@ Value *onnx_tree_classifier(OnnxNode *n) {
 
 // ---------------------------------------------------------------- TreeEnsemble (version 5)
 
+// Of real numbers; what is not that is as if it were absent.
 static const Tensor *tensor_attr(const OnnxNode *n, const char *name, int64_t *count) {
     const OnnxAttr *a = onnx_attr(n, name, ONNX_TENSOR);
-    *count = a ? type_count(&a->tensor->type) : 0;
-    return a ? a->tensor : NULL;
+    const DType d = a ? a->tensor->type.dtype : DT_NONE;
+    bool numbers = dtype_is_float(d) || dtype_is_int(d);
+    if (a && !numbers) onnx_fail(n, "attribute \"%s\" holds %s, expected numbers", name, dtype_name(d));
+    *count = numbers ? type_count(&a->tensor->type) : 0;
+    return numbers ? a->tensor : NULL;
 }
 
 // x in {v, ...} becomes a chain of x == v: the first takes the node's place, the others are appended. Sets end with
