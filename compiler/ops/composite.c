@@ -129,6 +129,17 @@ bool expand_log_softmax(Node *n, Value **out) {
     return softmax_axis(n, &axis) && expand_done(n, log_softmax(n->graph, n->in[0], axis), out);
 }
 
+// dy - exp(y) sum(dy): of what the forward pass computes nothing but y is read.
+bool grad_log_softmax(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    int64_t axis;
+    if (!softmax_axis(n, &axis)) return false;
+    Value *sum = b_reduce(g, OP_ReduceSum, dout[0], 1, &axis, true);
+    Value *p = b_binary(g, OP_Mul, b_unary(g, OP_Exp, n->out[0]), sum);
+    din[0] = b_binary(g, OP_Sub, dout[0], p);
+    return din[0] != NULL;
+}
+
 // The coordinates along `axis` of a tensor of that rank, broadcastable: [1,..,size,..,1]
 static Value *coordinates(Graph *g, int rank, int axis, Dim size, DType d) {
     Dim dims[MAX_RANK];

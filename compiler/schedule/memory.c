@@ -172,6 +172,47 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
     return true;
 }
 
+// Rows that are reduced before their elements are stored: where no thread shares a row with others, the reductions of a
+// row are done when its first element is stored over what they read. Each load of v inside a reduction has to be the
+// store's own row then: the same index, its last axis being the reduction's. For programs that train, whose logits
+// are long.
+typedef struct Rows { const Kernel *k; Graph *g; const Value *v; const Expr *index; int column; bool *seen; } Rows;
+
+static bool is_own_row(const Rows *r, const Expr *index, int axis) {
+    Dim stored[64], loaded[64], at[2];
+    const Axis *axes = r->k->axes.at;
+    if (!expr_affine_sizes(r->index, r->g, r->k->axes.n, stored, &at[0])
+        || !expr_affine_sizes(index, r->g, r->k->axes.n, loaded, &at[1]) || at[0] != at[1])
+        return false;
+    for (int i = 0; i < r->k->axes.n; i++) {
+        const Dim want = i == axis ? stored[r->column] : i == r->column ? 0 : stored[i];
+        if (loaded[i] != want) return false;
+    }
+    return axes[axis].size == axes[r->column].size;
+}
+
+// axis: of the reduction around e; -1: none is
+static bool reads_own_rows(const Rows *r, const Expr *e, int axis) {
+    if (!e || (axis < 0 && r->seen[e->id])) return true;
+    if (axis < 0) r->seen[e->id] = true;
+    if (e->op == E_Load && e->value == r->v) return axis < 0 ? e->a[0] == r->index : is_own_row(r, e->a[0], axis);
+    if (e->op == E_Reduce) {
+        if (e->n_axes != 1 || e->axes_used >> r->column & 1) return false;
+        axis = e->axes[0];
+    }
+    return reads_own_rows(r, e->a[0], axis) && reads_own_rows(r, e->a[1], axis) && reads_own_rows(r, e->a[2], axis);
+}
+
+static bool kernel_over_rows(const Plan *p, const Kernel *k, const Value *v) {
+    int column = k->n_parallel - 1;
+    if (k->kind != KERNEL_LOOP || p->options->machine.backend->spread_points || !graph_trains(p->graph)) return false;
+    while (column >= 0 && k->axes.at[column].size == 1) column--;
+    const Store *s = &k->stores.at[0];
+    if (column < 0 || s->op != RED_NONE || s->guard || s->value->type.dtype != v->type.dtype) return false;
+    Rows r = { k, p->graph, v, s->index, column, NEW_ARRAY(p->arena, bool, expr_count(k->exprs) + 1) };
+    return reads_own_rows(&r, s->expr, -1);
+}
+
 static void try_in_place(Plan *p, Kernel *k, int at) {
     if ((k->kind != KERNEL_LOOP && !template_may_over(k)) || k->stores.n != 1 || k->runs > 1 || k->strips) return;
     const Store *s = &k->stores.at[0];
@@ -180,8 +221,9 @@ static void try_in_place(Plan *p, Kernel *k, int at) {
     for (int i = 0; i < k->reads.n; i++) {
         Value *v = k->reads.at[i];
         Buffer *in = plan_value(p, v).buffer;
+        if (in && in->place == PLACE_ALIAS && in->over) in = in->alias;     // itself over another
         if (!in || in->place != PLACE_WORK || in->last != at || in->bytes != out->bytes
-            || !kernel_in_place(p->arena, k, v))
+            || !(kernel_in_place(p->arena, k, v) || kernel_over_rows(p, k, v)))
             continue;
         out->place = PLACE_ALIAS;
         out->over = true;
