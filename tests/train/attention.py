@@ -4,7 +4,7 @@
 with a kernel per operation and in double precision, and in double precision beside central differences. Odd sizes,
 causal and given masks, rows without a key, scales, heads that share keys, keys that lie transposed, dropout; with
 short vectors, without any, and in parts: there the same bits. What has to keep its scores, as a bias on them that
-learns, is told by the plan.
+learns, is told by the plan. And the loss over many classes beside it, whose memory is planned here.
 
 usage: attention.py BURNCC
 Needs the standard library only. Prints TAP."""
@@ -13,6 +13,7 @@ import os
 import pathlib
 import platform
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -232,6 +233,18 @@ def check(case, burncc, folder):
     return None
 
 
+def logits_once(burncc, folder):
+    """The loss over many classes: logits, their logarithms of a softmax and their gradient lie in the same bytes."""
+    model = folder / "wide.c"
+    model.write_text("""#include <burncc/model.h>
+MODEL(wide) { output("y", linear(input("x", F32, 128, 8), "out", 8192)); }
+""")
+    done = subprocess.run([burncc, "inspect", model, "--train"], capture_output=True, text=True, check=True)
+    most = max(int(n) for n in re.findall(r"^memory +workspace .*?\((\d+) bytes;", done.stdout, re.M))
+    logits = 4 * 128 * 8192
+    return None if logits <= most < 1.5 * logits else f"{most} bytes where logits are {logits}"
+
+
 def main():
     bad = 0
     for i, case in enumerate(CASES, 1):
@@ -242,7 +255,11 @@ def main():
                 wrong = str(e).replace("\n", " ")
         bad += wrong is not None
         print(f"not ok {i} - {case.name}: {wrong}" if wrong else f"ok {i} - {case.name}", flush=True)
-    print(f"1..{len(CASES)}")
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = logits_once(sys.argv[1], pathlib.Path(folder))
+    bad += wrong is not None
+    print(f"{'not ' if wrong else ''}ok {len(CASES) + 1} - logits are there once{': ' + wrong if wrong else ''}")
+    print(f"1..{len(CASES) + 1}")
     return 1 if bad else 0
 
 
