@@ -5,7 +5,8 @@
 // Positions in the padding, or beyond it where ceil_mode adds a last partial window, count as the identity (0, -inf
 // or the lowest integer). Lowered, a window is a reduction over kernel axes with guarded loads. Gradients: of a sum,
 // dy repeated where windows lie side by side, else the window sum of dy spread by the stride; of a maximum, dy at the
-// flat indices that WindowArgMax gives, which WindowMaxGrad stands for where a back end has a kernel of it.
+// flat indices that WindowArgMax gives. WindowMaxGrad stands for that where a back end has a kernel of it; else, where
+// few windows share an element, WindowSpread asks each of them.
 #include "common.h"
 #include "table.h"
 
@@ -183,12 +184,132 @@ bool shape_window_max_grad(Node *n) {
     return true;
 }
 
+// ---------------------------------------------------------------- dy to where its window says
+// How many windows of an axis an element may be in.
+static int64_t windows_over(const Geometry *w, int i) {
+    return ceil_div(w->dilation[i] * (w->kernel[i] - 1) + 1, w->stride[i]);
+}
+
+static Geometry spread_geometry(const Node *n) {
+    Geometry w = { 0 };
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel", &w.spatial), *stride = node_ints(n, "strides", &count),
+                  *dilation = node_ints(n, "dilations", &count), *before = node_ints(n, "before", &count);
+    for (int i = 0; i < w.spatial; i++) {
+        w.kernel[i] = kernel[i];
+        w.stride[i] = stride[i];
+        w.dilation[i] = dilation[i];
+        w.lo[i] = before[i];
+    }
+    return w;
+}
+
+bool shape_window_spread(Node *n) {
+    static const char *const of_axes[] = { "kernel", "strides", "dilations", "before", "sizes" };
+    const Type *at = &n->in[0]->type, *dy = &n->in[1]->type;
+    const int64_t *ints[COUNT(of_axes)];
+    const int spatial = dy->rank - 2;
+    bool same = spatial > 0 && at->rank == dy->rank && at->dtype == DT_I64 && op_numeric(n, n->in[1]);
+    for (int i = 0; same && i < dy->rank; i++) same = dim_equal(n->graph, at->dim[i], dy->dim[i]);
+    if (!same) {
+        diag_error(n->loc, "wants i64 indices and numbers of one shape [n,c,...], not %s and %s",
+            value_type_text(n->in[0]), value_type_text(n->in[1]));
+        return false;
+    }
+    for (size_t i = 0; i < COUNT(of_axes); i++) {
+        if (!op_ints(n, of_axes[i], spatial, &ints[i])) return false;
+        for (int k = 0; k < spatial; k++)
+            if (ints[i][k] >= (i != 3)) continue;
+            else return diag_error(n->loc, "%s has %lld", of_axes[i], (long long)ints[i][k]), false;
+    }
+    n->out[0]->type = *dy;
+    for (int i = 0; i < spatial; i++) n->out[0]->type.dim[2 + i] = ints[4][i];
+    return true;
+}
+
+bool eval_window_spread(const Node *n, Tensor *const *in, Tensor *const *out) {
+    (void)n;
+    const DType d = out[0]->type.dtype;
+    const int64_t total = type_count(&out[0]->type);
+    for (int64_t i = 0; i < total; i++) element_set(out[0], i, reduce_identity(RED_SUM, d));
+    for (int64_t i = 0; i < type_count(&in[1]->type); i++) {
+        const int64_t at = element_get(in[0], i).i;
+        if (at < 0 || at >= total) continue;
+        element_set(out[0], at, reduce_combine(RED_SUM, d, element_get(out[0], at), element_get(in[1], i)));
+    }
+    return true;
+}
+
+bool grad_window_spread(Node *n, Value *const *dout, Value **din) {
+    Graph *g = n->graph;
+    const Type *dy = &n->in[1]->type;
+    const Dim count = type_size(g, dy), total = type_size(g, &dout[0]->type);
+    Value *taken = b_gather_elements(g, b_reshape(g, dout[0], 1, &total), b_reshape(g, n->in[0], 1, &count), 0);
+    din[1] = taken ? b_reshape(g, taken, dy->rank, dy->dim) : NULL;
+    return din[1] != NULL;
+}
+
+// The windows in their order, so that sums are those of a scatter.
+Expr *lower_window_spread(Lower *l, Node *n, int out, Expr *const *idx) {
+    const Type *dy = &n->in[1]->type;
+    const Geometry w = spread_geometry(n);
+    Expr *at[MAX_RANK] = { idx[0], idx[1] }, *cond = NULL;
+    int axes[MAX_RANK], count = 0;
+    for (int i = 0; i < w.spatial; i++) {
+        const int64_t over = windows_over(&w, i), there = dy->dim[2 + i];
+        const bool all = over >= there;
+        Expr *k = lower_axis(l, all ? there : over, true);
+        if (k->op == E_Axis) axes[count++] = (int)k->c.i;
+        Expr *last = ix_divc(l, ix_addc(l, idx[2 + i], w.lo[i]), w.stride[i]);
+        at[2 + i] = all ? k : ix_add(l, ix_addc(l, last, 1 - over), k);
+        cond = ix_in_range(l, cond, at[2 + i], 0, there);
+    }
+    Expr *here = expr_cast(l->p, lower_flat(l, &n->out[out]->type, idx), DT_I64),
+         *none = expr_const_i(l->p, DT_I64, -1), *zero = expr_zero(l->p, dy->dtype);
+    Expr *theirs = lower_guarded(l, n->in[0], at, cond, none), *value = lower_guarded(l, n->in[1], at, cond, zero);
+    if (!theirs || !value) return NULL;
+    return expr_accumulate(l, RED_SUM, count, axes,
+        expr_select(l->p, expr_binary(l->p, E_Eq, theirs, here), value, zero));
+}
+
+int64_t work_window_spread(const Node *n) {
+    const Geometry w = spread_geometry(n);
+    int64_t work = 1;
+    for (int i = 0; i < w.spatial; i++) work *= min64(windows_over(&w, i), n->in[1]->type.dim[2 + i]);
+    return work;
+}
+
+// dy to the maxima of n's windows, asked for by each element; NULL: sizes are not known, or too many windows share one.
+static Value *asked_for(Node *n, Value *dy) {
+    enum { MOST_WINDOWS = 32 };
+    Graph *g = n->graph;
+    const Type *x = &n->in[0]->type;
+    const Geometry w = window_geometry(n);
+    int64_t windows = 1;
+    for (int i = 0; i < w.spatial; i++) {
+        const bool known = dim_is_const(x->dim[2 + i]) && x->dim[2 + i] > 0 && dim_is_const(dy->type.dim[2 + i])
+            && dy->type.dim[2 + i] > 0 && dim_is_const(w.lo[i]);
+        if (!known || (windows *= min64(windows_over(&w, i), dy->type.dim[2 + i])) > MOST_WINDOWS) return NULL;
+    }
+    // in memory: each is asked for by several
+    Value *at = where_maximal(n), *kept = at ? b_stored(g, at) : NULL;
+    if (!kept) return NULL;
+    Node *s = graph_node(g, OP_WindowSpread, 2, (Value *[]){ kept, dy }, 1);
+    node_set_ints(s, "kernel", w.kernel, w.spatial);
+    node_set_ints(s, "strides", w.stride, w.spatial);
+    node_set_ints(s, "dilations", w.dilation, w.spatial);
+    node_set_ints(s, "before", w.lo, w.spatial);
+    node_set_ints(s, "sizes", x->dim + 2, w.spatial);
+    return b_finish(s);
+}
+
 bool expand_window_max_grad(Node *n, Value **out) {
     if (node_int(n, "channels_last", 0)) {
         diag_error(n->loc, "is made of other operations in [n,c,...] only");
         return false;
     }
-    out[0] = at_maxima(n, n->in[1]);
+    out[0] = asked_for(n, n->in[1]);
+    if (!out[0]) out[0] = at_maxima(n, n->in[1]);
     return out[0] != NULL;
 }
 
