@@ -382,19 +382,23 @@ typedef struct burn_vk_program {
 #define BURN_GPU_TYPES
 
 /* A kernel: a SPIR-V module as burn_vk_kernel's, whose push constants are where each operand begins in the buffer, in
- * elements, then numbers. `key`: a hash of the words. */
+ * elements, then numbers. `key`: a hash of the words. `instead`: the same in a way that not all devices have, in so many
+ * groups, which runs where it can; NULL: there is none. */
 typedef struct burn_gpu_kernel {
     const char *name;
     const uint32_t *spirv;
     size_t spirv_words;
     uint64_t key;
+    const struct burn_gpu_kernel *instead;
+    uint32_t groups[3]; /* of one that runs instead of others */
 } burn_gpu_kernel;
 
 /* What a kernel reads or writes: `bytes` from `at` on, in the GPU's memory. What is only read may be elsewhere, too:
- * then its bytes are taken when the kernel is called. */
+ * then its bytes are taken when the kernel is called. A device lets kernels see so much of each binding at once:
+ * 0 is tensors and workspaces, 1 constants and counters, 2 structs of parameters, 3 of gradients and state. */
 typedef struct burn_gpu_operand {
     const void *at;
-    size_t bytes, element;
+    size_t bytes, element, binding;
 } burn_gpu_operand;
 
 /* One call of a generated function. Kernels, copies and numbers go to the GPU in the order of the calls and have
@@ -578,6 +582,12 @@ void burn_gpu_memory_free(void *memory); /* NULL is fine */
 /* Bytes that are taken now (constants, burn_gpu_memory, and what a call that runs copies), and the most that ever were
  * since the device was opened; 0 before. Blocks count as multiples of 256. `burncc --report` says what a call takes. */
 void burn_gpu_usage(size_t *now, size_t *most);
+
+/* Tells each kernel's time on the device's clock, when the generated code hands it over: while somebody watches kernels
+ * run alone, and calls take longer. `name` lasts as long as the generated code. Opens the device; NULL: nobody watches
+ * any more. 0 or a negative code: BURN_ELIMIT where the device has no clock. */
+typedef void burn_gpu_watcher(void *context, const char *name, double ms);
+int burn_gpu_watch(burn_gpu_watcher *watcher, void *context);
 
 /* One line about the last error of such a call, "" if there was none. */
 const char *burn_gpu_error(void);

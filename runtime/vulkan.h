@@ -53,6 +53,9 @@ void burn_vk_handles(const burn_vk *vk, burn_vk_own *out);
 void burn_vk_enter(burn_vk *vk);
 void burn_vk_leave(burn_vk *vk);
 
+/* What a SPIR-V module of so many words wants that the device has not, or has not turned on; NULL: nothing. */
+const char *burn_vk_lacks(const burn_vk *vk, const uint32_t *words, size_t count);
+
 /* A buffer of the caller as one to bind, write and read: `bytes` from its beginning. It was made with
  * VK_BUFFER_USAGE_TRANSFER_SRC_BIT and VK_BUFFER_USAGE_TRANSFER_DST_BIT, for the queue's family, and outlives *out;
  * burn_vk_buffer_free leaves it. */

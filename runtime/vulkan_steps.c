@@ -20,6 +20,9 @@ enum {
     ALIGNMENT = 256, /* of what lies in the buffer */
     OPERAND_ALIGNMENT = 16, /* of what kernels may load four floats at a time from */
     PENDING_MAX = 64, /* ranges that are watched; more: a barrier */
+    WINDOWS_PER_RANGE = 64, /* windows begin so often in the bytes that a kernel may see */
+    WINDOWS_MAX = 4096,
+    SETS_MAX = 4096,
     COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
 };
 
@@ -28,10 +31,17 @@ typedef struct Place { /* a part of the buffer; they follow one another */
     bool used, temporary; /* temporary: until the call ends */
 } Place;
 
-typedef struct { uint64_t key; size_t words; VkPipeline pipeline; } Known;
+typedef enum { FOR_THE_CALLER, FOR_A_CALL, FOR_CONSTANTS } Use;
+typedef struct {
+    uint64_t key;
+    size_t words;
+    bool instead; /* it is that of what runs instead */
+    VkPipeline pipeline;
+} Known;
 typedef struct { uint64_t key; size_t bytes; unsigned char *at; } Constants;
 typedef struct { void *to; const void *from; size_t bytes; } Back; /* goes back at the end of the call */
 typedef struct { size_t from, to; bool written; } Range;
+typedef struct { size_t window[BINDINGS]; VkDescriptorSet set; } Sight; /* what a kernel sees: parts of the buffer */
 
 typedef struct {
     burn_gpu_call calls; /* first: what generated code has of it */
@@ -45,7 +55,10 @@ typedef struct {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
     VkDescriptorPool descriptors;
-    VkDescriptorSet set;
+    Sight *sights;
+    size_t sight_count, sight_room;
+    size_t range, stride, window_count; /* window i: `range` bytes of the buffer from i * stride on */
+    VkDescriptorSet bound;
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
@@ -68,12 +81,18 @@ typedef struct {
     Range pending[PENDING_MAX];
     int pending_count;
     bool recording;
+    VkQueryPool times; /* while kernels are watched: ticks before and behind one */
+    double tick; /* in ms */
+    burn_gpu_watcher *watcher;
+    void *watching;
     int code;
 } Steps;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by the call that runs */
 static Steps *open_steps;
 static char error_text[256];
+
+static const burn_gpu_call steps_calls;
 
 #include "vulkan/steps_memory.h"
 #include "vulkan/steps_back.h"
@@ -86,6 +105,7 @@ static void steps_free(Steps *s)
     if (device != VK_NULL_HANDLE) {
         for (size_t i = 0; i < s->known_count; i++)
             vkDestroyPipeline(device, s->known[i].pipeline, NULL);
+        vkDestroyQueryPool(device, s->times, NULL);
         vkDestroyFence(device, s->fence, NULL);
         vkDestroyCommandPool(device, s->pool, NULL);
         vkDestroyPipelineLayout(device, s->layout, NULL);
@@ -96,6 +116,7 @@ static void steps_free(Steps *s)
         vkFreeMemory(device, s->memory, NULL);
     }
     burn_vk_close(s->vk);
+    free(s->sights);
     free(s->places);
     free(s->known);
     free(s->constants);
@@ -103,7 +124,6 @@ static void steps_free(Steps *s)
     free(s);
 }
 
-static const burn_gpu_call steps_calls;
 
 static void device_read(Steps *s)
 {
@@ -125,7 +145,7 @@ static int steps_open(void)
         failed(s, code, burn_vk_last_error(NULL), code);
     else
         device_read(s);
-    if (s->code == BURN_OK && buffer_open(s) && set_open(s) && commands_open(s))
+    if (s->code == BURN_OK && buffer_open(s) && sets_open(s) && commands_open(s))
         open_steps = s;
     code = s->code;
     if (code != BURN_OK)
@@ -145,7 +165,7 @@ static bool record(Steps *s)
         return true;
     if (!succeeds(s, vkBeginCommandBuffer(s->commands, &info), "vkBeginCommandBuffer"))
         return false;
-    vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &s->set, 0, NULL);
+    s->bound = VK_NULL_HANDLE;
     s->recording = true;
     s->pending_count = 0;
     return true;
@@ -205,18 +225,30 @@ static int steps_wait(burn_gpu_call *calls)
     return s->code;
 }
 
-/* The kernel's pipeline, made when it is called first; VK_NULL_HANDLE with the error. */
-static VkPipeline pipeline_of(Steps *s, const burn_gpu_kernel *kernel)
+#include "vulkan/steps_time.h"
+
+/* The kernel's pipeline, made when it is called first; NULL with the error. */
+static const Known *pipeline_of(Steps *s, const burn_gpu_kernel *kernel)
 {
+    const burn_gpu_kernel *other = kernel->instead;
     for (size_t i = 0; i < s->known_count; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words)
-            return s->known[i].pipeline;
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    if (grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known) &&
-        succeeds(s, pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, kernel->spirv, kernel->spirv_words,
-            &pipeline), kernel->name))
-        s->known[s->known_count++] = (Known){ kernel->key, kernel->spirv_words, pipeline };
-    return pipeline;
+            return &s->known[i];
+    Known new = { kernel->key, kernel->spirv_words, false, VK_NULL_HANDLE };
+    new.instead = other != NULL && burn_vk_lacks(s->vk, other->spirv, other->spirv_words) == NULL;
+    const burn_gpu_kernel *of = new.instead ? other : kernel;
+    const char *lacks = new.instead ? NULL : burn_vk_lacks(s->vk, of->spirv, of->spirv_words);
+    if (lacks != NULL) {
+        if (failed(s, BURN_ENODEV, kernel->name, 0) == BURN_ENODEV)
+            snprintf(error_text, sizeof error_text, "%s: the device has no %s", kernel->name, lacks);
+        return NULL;
+    }
+    if (!grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known) ||
+        !succeeds(s, pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, of->spirv, of->spirv_words, &new.pipeline),
+            kernel->name))
+        return NULL;
+    s->known[s->known_count++] = new;
+    return &s->known[s->known_count - 1];
 }
 
 /* --- what generated code calls ----------------------------------------------------------------------------------- */
@@ -224,7 +256,7 @@ static VkPipeline pipeline_of(Steps *s, const burn_gpu_kernel *kernel)
 static void *steps_room(burn_gpu_call *calls, size_t bytes)
 {
     Steps *s = (Steps *)calls;
-    return s->code == BURN_OK ? place_take(s, bytes, true) : NULL;
+    return s->code == BURN_OK ? place_take(s, bytes, FOR_A_CALL) : NULL;
 }
 
 static void *bring(Steps *s, void *at, size_t bytes, bool in, bool back)
@@ -264,12 +296,58 @@ static const unsigned char *steps_constants(burn_gpu_call *calls, const void *at
     if (at == NULL || s->code != BURN_OK ||
         !grown(s, (void **)&s->constants, s->constants_count, &s->constants_room, sizeof *s->constants))
         return NULL;
-    unsigned char *copy = place_take(s, bytes, false);
+    unsigned char *copy = place_take(s, bytes, FOR_CONSTANTS);
     if (copy == NULL)
         return NULL;
     memcpy(copy, at, bytes);
     s->constants[s->constants_count++] = (Constants){ key, bytes, copy };
     return copy;
+}
+
+/* The window that a dispatch's operands of one binding begin in; false with the error. */
+static bool window_of(Steps *s, const burn_gpu_kernel *kernel, int n, const Range *range,
+    const burn_gpu_operand *operand, size_t binding, size_t *window)
+{
+    size_t first = SIZE_MAX, end = 0;
+    for (int i = 0; i < n; i++) {
+        if (operand[i].binding != binding)
+            continue;
+        first = range[i].from < first ? range[i].from : first;
+        end = range[i].to > end ? range[i].to : end;
+    }
+    *window = first / s->stride;
+    *window = end == 0 ? 0 : *window < s->window_count ? *window : s->window_count - 1;
+    if (end <= *window * s->stride + s->range)
+        return true;
+    if (failed(s, BURN_ELIMIT, kernel->name, 0) == BURN_ELIMIT)
+        snprintf(error_text, sizeof error_text, "%s reaches over %lu MiB of memory, and kernels see %lu here",
+            kernel->name, (unsigned long)((end - first) >> 20), (unsigned long)(s->range >> 20));
+    return false;
+}
+
+static VkDescriptorBufferInfo window_at(const Steps *s, size_t window)
+{
+    const size_t from = window * s->stride, left = s->bytes - from;
+    return (VkDescriptorBufferInfo){ s->buffer, from, left < s->range ? left : s->range };
+}
+
+/* The set of these windows as binding 0, 1, ...; VK_NULL_HANDLE with the error. */
+static VkDescriptorSet set_of(Steps *s, const size_t window[BINDINGS])
+{
+    VkDescriptorBufferInfo seen[BINDINGS];
+    Sight new = { .set = VK_NULL_HANDLE };
+    for (size_t i = 0; i < s->sight_count; i++)
+        if (memcmp(s->sights[i].window, window, sizeof new.window) == 0)
+            return s->sights[i].set;
+    memcpy(new.window, window, sizeof new.window);
+    for (int i = 0; i < BINDINGS; i++)
+        seen[i] = window_at(s, window[i]);
+    if (!grown(s, (void **)&s->sights, s->sight_count, &s->sight_room, sizeof *s->sights) ||
+        !succeeds(s, set_make(s->gpu.device, s->descriptors, s->set_layout, seen, BINDINGS, &new.set),
+            "vkAllocateDescriptorSets"))
+        return VK_NULL_HANDLE;
+    s->sights[s->sight_count++] = new;
+    return new.set;
 }
 
 static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, const uint32_t groups[3], int writes,
@@ -291,23 +369,39 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
         if (at == NULL)
             return;
         range[i] = range_of(s, at, operand[i].bytes, i < writes);
-        if (range[i].to / operand[i].element > INT32_MAX) {
+    }
+    size_t window[BINDINGS];
+    for (size_t i = 0; i < BINDINGS; i++)
+        if (!window_of(s, kernel, operands, range, operand, i, &window[i]))
+            return;
+    for (int i = 0; i < operands; i++) {
+        const size_t from = window[operand[i].binding] * s->stride;
+        if ((range[i].to - from) / operand[i].element > INT32_MAX) {
             failed(s, BURN_ELIMIT, kernel->name, i);
             return;
         }
-        push[i] = (uint32_t)(range[i].from / operand[i].element);
+        push[i] = (uint32_t)((range[i].from - from) / operand[i].element);
     }
     for (int i = 0; i < numbers; i++)
         push[operands + i] = number[i];
-    const VkPipeline pipeline = record(s) ? pipeline_of(s, kernel) : VK_NULL_HANDLE;
-    if (pipeline == VK_NULL_HANDLE)
+    const Known *known = record(s) ? pipeline_of(s, kernel) : NULL;
+    const VkDescriptorSet set = known != NULL ? set_of(s, window) : VK_NULL_HANDLE;
+    if (set == VK_NULL_HANDLE)
         return;
     touch(s, operands, range);
-    vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    if (s->bound != set)
+        vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &set, 0, NULL);
+    s->bound = set;
+    vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, known->pipeline);
     if (operands + numbers > 0)
         vkCmdPushConstants(
             s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)(operands + numbers) * 4, push);
-    vkCmdDispatch(s->commands, groups[0], groups[1], groups[2]);
+    if (s->watcher != NULL)
+        times_begin(s);
+    const uint32_t *many = known->instead ? kernel->instead->groups : groups;
+    vkCmdDispatch(s->commands, many[0], many[1], many[2]);
+    if (s->watcher != NULL)
+        times_end(s, kernel->name);
 }
 
 static void steps_copy(burn_gpu_call *calls, void *to, const void *from, size_t bytes)
@@ -424,7 +518,7 @@ void *burn_gpu_memory(size_t bytes)
     pthread_mutex_lock(&lock);
     if (steps_open() == BURN_OK) {
         open_steps->code = BURN_OK;
-        memory = place_take(open_steps, bytes, false);
+        memory = place_take(open_steps, bytes, FOR_THE_CALLER);
     }
     if (memory != NULL)
         memset(memory, 0, bytes);
@@ -450,6 +544,18 @@ void burn_gpu_usage(size_t *now, size_t *most)
     *now = open_steps != NULL ? open_steps->used : 0;
     *most = open_steps != NULL ? open_steps->used_most : 0;
     pthread_mutex_unlock(&lock);
+}
+
+int burn_gpu_watch(burn_gpu_watcher *watcher, void *context)
+{
+    pthread_mutex_lock(&lock);
+    int code = steps_open();
+    if (code == BURN_OK) {
+        open_steps->code = BURN_OK;
+        code = times_open(open_steps, watcher, context);
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 const char *burn_gpu_error(void) { return error_text; }

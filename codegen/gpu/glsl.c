@@ -39,8 +39,10 @@ static const char *storage_glsl(DType d) {
     }
 }
 
-static const char *view_name(Arena *a, bool is_weight, DType d) {
-    return arena_printf(a, "%c_%s", is_weight ? 'w' : 'a', dtype_name(storage(d)));
+static const char buffer_letters[BINDINGS] = { 'a', 'w', 'p', 's' };
+
+static const char *view_name(Arena *a, int binding, DType d) {
+    return arena_printf(a, "%c_%s", buffer_letters[binding], dtype_name(storage(d)));
 }
 
 const char *glsl_load_text(Arena *a, DType d, const char *element) {
@@ -54,8 +56,10 @@ const char *glsl_bits_text(Arena *a, DType d, const char *value) {
 }
 
 // A value of type `of` as an element of dtype d.
-static const char *store_text(Arena *a, DType of, DType d, const char *value) {
-    if (d == DT_F16 && of != d) return arena_printf(a, "uint16_t(%s)", glsl_bits_text(a, d, value));
+static const char *store_text(const Printing *p, DType of, DType d, const char *value) {
+    Arena *a = p->arena;
+    if (d == DT_F16 && of != d)                         // gradients that are too large for it are to be seen
+        return arena_printf(a, "uint16_t(burn_f32_to_%sf16(%s))", p->options->train ? "" : "near_", value);
     if (d == DT_BOOL) return arena_printf(a, "uint8_t(%s ? 1u : 0u)", value);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "uint16_t(burn_f32_to_%s(%s))", dtype_name(d), value);
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);
@@ -91,10 +95,10 @@ const char *glsl_origin(const Printing *p, Value *v) {
 // Element `index` of v in its view: the view's name and the index from the buffer's start.
 const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
     const DType d = layout_element(p->layout, v);
-    const bool is_weight = layout_region(p->layout, v).is_weight;
-    p->viewed[is_weight][d] = true;
-    if (written) p->written[is_weight] = true;
-    *view = view_name(p->arena, is_weight, d);
+    const int binding = layout_binding(p->layout, v);
+    p->viewed[binding][d] = true;
+    if (written) p->written[binding] = true;
+    *view = view_name(p->arena, binding, d);
     return arena_printf(p->arena, "%s + %s", glsl_origin(p, v), index);
 }
 
@@ -104,9 +108,9 @@ static const struct { const char *name, *type; } wide[] = {
 };
 
 const char *glsl_wide(Printing *p, Value *v, Wide w) {
-    const bool is_weight = layout_region(p->layout, v).is_weight;
-    p->wide[is_weight][w] = true;
-    return arena_printf(p->arena, "%c_%s", "aw"[is_weight], wide[w].name);
+    const int binding = layout_binding(p->layout, v);
+    p->wide[binding][w] = true;
+    return arena_printf(p->arena, "%c_%s", buffer_letters[binding], wide[w].name);
 }
 
 // ---------------------------------------------------------------- the dialect of the loop printer
@@ -120,7 +124,7 @@ static const char *glsl_load_if(void *ctx, Value *v, const char *index, const ch
     Printing *p = ctx;
     const DType d = layout_element(p->layout, v);
     const char *view, *at = glsl_locate(p, v, index, false, &view);
-    p->guarded[view[0] == 'w'][d] = true;
+    p->guarded[layout_binding(p->layout, v)][d] = true;
     if (!otherwise) otherwise = spell_glsl.zero(v->type.dtype);
     return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
 }
@@ -139,8 +143,8 @@ static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, 
     bool strict = dtype_is_float(d) && !p->options->fast_math && strpbrk(value, "+-*");
     if (strict)
         text_printf(out, "{ precise %s v = %s; %s = %s; }", spell_glsl.type(d), value, at,
-            store_text(p->arena, d, stored, "v"));
-    else text_printf(out, "%s = %s;", at, store_text(p->arena, d, stored, value));
+            store_text(p, d, stored, "v"));
+    else text_printf(out, "%s = %s;", at, store_text(p, d, stored, value));
 }
 
 // An element of the team's memory: LOCAL elements a slot, in the order of the threads.
@@ -210,13 +214,14 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
     const int64_t weights = l->n_windows ? l->windows[layout_window(l, k)].bytes : l->weights_bytes,
                   most = l->arena_bytes > weights ? l->arena_bytes : weights;
     for (int i = 0; i < k->reads.n + k->writes.n; i++) {
-        const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
+        Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
         int64_t bytes = (int64_t)dtype_size(layout_element(l, v));
         if (gpu_calls(k) && bytes > (int64_t)sizeof(uint32_t)) bytes = sizeof(uint32_t);    // of scratch memory
-        if (most / bytes <= INT32_MAX) continue;
+        const int64_t reach = l->moved ? layout_region(l, v).bytes : most;
+        if (reach / bytes <= INT32_MAX) continue;
         diag_error_as(EXIT_LIMIT, kernel_loc(k),
             "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),
-            (long long)most);
+            (long long)reach);
         return false;
     }
     return true;
@@ -256,8 +261,8 @@ bool glsl_can(Arena *a, const Kernel *k) {
 
 // ---------------------------------------------------------------- the shader around the nest
 static void print_views(Printing *p, Text *out) {
-    bool done[2][DT_COUNT] = { { false } };
-    for (int b = 0; b < 2; b++)
+    bool done[BINDINGS][DT_COUNT] = { { false } };
+    for (int b = 0; b < BINDINGS; b++)
         for (int d = 0; d < DT_COUNT; d++) {
             DType s = storage((DType)d);
             if (!p->viewed[b][d] || done[b][s]) continue;
@@ -266,21 +271,23 @@ static void print_views(Printing *p, Text *out) {
             text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b,
                 !p->written[b] ? "readonly " : p->coherent ? "coherent " : "", name, storage_glsl(s), name);
         }
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < BINDINGS; b++)
         for (int i = 0; i < WIDE_COUNT; i++)
             if (p->wide[b][i])
                 text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%c_%s { %s %c_%s[]; };\n", b,
-                    p->wide_written[b][i] ? "" : "readonly ", "aw"[b], wide[i].name, wide[i].type, "aw"[b],
-                    wide[i].name);
+                    p->wide_written[b][i] ? "" : "readonly ", buffer_letters[b], wide[i].name, wide[i].type,
+                    buffer_letters[b], wide[i].name);
 }
 
 static void print_extensions(const Printing *p, Text *out, const char *shader) {
-    bool bytes = false, halves = p->wide[0][WIDE_U8X2] || p->wide[1][WIDE_U8X2];
-    for (int b = 0; b < 2; b++)
+    bool bytes = false, halves = false;
+    for (int b = 0; b < BINDINGS; b++) {
+        halves = halves || p->wide[b][WIDE_U8X2];
         for (int d = 0; d < DT_COUNT; d++) {
             bytes = bytes || (p->viewed[b][d] && dtype_size((DType)d) == 1);
             halves = halves || (p->viewed[b][d] && dtype_size((DType)d) == 2);
         }
+    }
     if (bytes) text_printf(out, "#extension GL_EXT_shader_8bit_storage : require\n");
     if (halves) text_printf(out, "#extension GL_EXT_shader_16bit_storage : require\n");
     if (strstr(shader, "int64_t"))
@@ -288,7 +295,7 @@ static void print_extensions(const Printing *p, Text *out, const char *shader) {
 }
 
 static void print_guarded(Printing *p, Text *out) {
-    for (int b = 0; b < 2; b++)
+    for (int b = 0; b < BINDINGS; b++)
         for (int d = 0; d < DT_COUNT; d++) {
             if (!p->guarded[b][d]) continue;
             const char *type = spell_glsl.type((DType)d), *view = view_name(p->arena, b, (DType)d);

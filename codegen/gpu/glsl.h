@@ -14,9 +14,9 @@ typedef struct Printing {
     const Options *options;
     const Layout *layout;
     const Kernel *kernel;
-    bool viewed[2][DT_COUNT];                           // by buffer and dtype: elements loaded or stored
-    bool wide[2][WIDE_COUNT], wide_written[2][WIDE_COUNT];              // by buffer
-    bool written[2], guarded[2][DT_COUNT];
+    bool viewed[BINDINGS][DT_COUNT];                    // by buffer and dtype: elements loaded or stored
+    bool wide[BINDINGS][WIDE_COUNT], wide_written[BINDINGS][WIDE_COUNT];        // by buffer
+    bool written[BINDINGS], guarded[BINDINGS][DT_COUNT];
     bool coherent;                                      // what one thread has written others read
     // push constants: where the kernel's values lie in their views, so that kernels alike but for that are one module
     VEC(Value *) placed;

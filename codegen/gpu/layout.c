@@ -53,6 +53,14 @@ Region layout_region(const Layout *l, Value *v) {
     return r;
 }
 
+int layout_binding(const Layout *l, const Value *v) {
+    int64_t at;
+    const Buffer *b = buffer_owner(plan_value(l->plan, v).buffer, &at);
+    if (b->place == PLACE_WEIGHT) return 1;
+    const Role role = l->moved && b->value ? b->value->role : ROLE_NONE;
+    return role == ROLE_PARAM ? 2 : role == ROLE_NONE || role == ROLE_VALUE || role == ROLE_LOSS ? 0 : 3;
+}
+
 Region layout_scratch(const Kernel *k) {
     Region r = { 0 };
     if (!k->scratch) return r;

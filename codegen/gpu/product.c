@@ -324,8 +324,10 @@ const char *glsl_share_memory(Printing *p) {
     if (!gpu_counters(k)) return "";
     p->more[p->n_more++] = (More){ "parts_at", (uint32_t)(layout_scratch(k).at / VECTOR) };
     p->more[p->n_more++] = (More){ "counts_at", layout_counter(p->layout, k) };
-    return "layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };\n"
-           "layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };\n";
+    // where values may lie anywhere, the counters lie with the constants (runtime/vulkan_steps.c)
+    return arena_printf(p->arena,
+        "layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };\n"
+        "layout(set = 0, binding = %d, std430) coherent buffer Counts { uint counts[]; };\n", p->layout->moved);
 }
 
 // The narrower an element, the more of them are to be on their way for memory to be busy; of values that have fours.

@@ -5,6 +5,9 @@
 #include "codegen/codegen.h"
 
 // Two buffers hold everything: binding 0 is the arena (workspace, then inputs, then outputs), binding 1 the weights.
+// Where values may lie anywhere (Layout.moved), the counters are with the weights, and structs of parameters are
+// binding 2, those of gradients and state 3: of each binding a kernel sees only so much at once.
+enum { BINDINGS = 4 };
 typedef struct Layout {
     const Plan *plan;
     int64_t *input_at, *output_at;                      // bytes into the arena, by number
@@ -16,12 +19,14 @@ typedef struct Layout {
     // parts of the weights that kernels see, each kernel one of them, and which; none: all see all (layout_windows)
     struct WeightWindow { int64_t at, bytes; } *windows; int n_windows;
     int *window_of;
+    bool moved;                                         // values lie where the run says: none is far from its beginning
 } Layout;
 
 typedef struct Region { bool is_weight; int64_t at, bytes; } Region;   // bytes of one of the two buffers
 // layout.c; external: the weights come from a file
 Layout layout_make(Arena *a, const Plan *p, bool external);
 Region layout_region(const Layout *l, Value *v);        // aliases resolved
+int layout_binding(const Layout *l, const Value *v);          // the value's
 DType layout_element(const Layout *l, const Value *v);  // of the value in memory: its own, or what --precision makes it
 // Weights of more bytes than every device lets a kernel see get windows.
 void layout_windows(Arena *a, Layout *l);

@@ -86,11 +86,13 @@ static int measure_marked(Job *j) {
     Samples *all = j->samples;
     for (int i = 0; i < 2; i++) {
         const double end = now() + j->seconds / 2;
+        int code = module_watch(j->options, profile_handed, j->runs[i]);
         all->n = 0;
+        if (code) return code;
         do {
             if (i && j->count) *j->count += 1;
             const double from = now();
-            int code = run_many(calls[i], 1);
+            code = run_many(calls[i], 1);
             const float ms = (float)(1e3 * (now() - from));
             if (code) return code;
             profile_ran(j->runs[i]);
@@ -102,12 +104,35 @@ static int measure_marked(Job *j) {
     return 0;
 }
 
+// Inputs and outputs of a call to where the GPU has them; numbers that are passed by value stay.
+static int move_ends(const Job *j, ModuleCall *call) {
+    for (int side = 0; side < 2; side++) {
+        const Graph *g = call->graph;
+        void **at = side ? call->call.out : call->call.in;
+        for (int i = 0; i < (side ? g->outputs.n : g->inputs.n); i++) {
+            const Value *v = side ? g->outputs.at[i] : g->inputs.at[i];
+            const size_t bytes = (size_t)type_bytes_upper(g, &v->type);
+            if (!at[i] || v->role == ROLE_VALUE) continue;
+            void *moved = module_room(j->options, bytes);
+            if (!moved) return BURN_ENOMEM;
+            if (!side) memcpy(moved, at[i], bytes);
+            at[i] = moved;
+        }
+    }
+    return 0;
+}
+
+// What all of a call's workspaces are where kernels run on a GPU, whose runtime has its own.
+static unsigned char no_workspace[1];
+
 static int child(void *argument) {
     Job *j = argument;
     const burncc_module *m = j->module->code;
     burn_threads threads = { NULL, NULL };
-    void *params = module_memory(m->params_bytes), *grads = module_memory(m->params_bytes);
-    void *state = module_memory(m->state_bytes);
+    const bool gpu = options_gpu(j->options);
+    // gradients need no state: what one kernel of a GPU sees is from one place to another (runtime/vulkan_steps.c)
+    void *state = module_room(j->options, m->state_bytes);
+    void *params = module_room(j->options, m->params_bytes), *grads = module_room(j->options, m->params_bytes);
     ModuleCall *const steps[] = { &j->gradients, &j->update };
     if (!params || !grads || !state) return BURN_ENOMEM;
     int code = m->begin(params, j->module->initial);
@@ -118,7 +143,9 @@ static int child(void *argument) {
         c->grads = grads;
         c->state = state;
         c->threads = &threads;
-        if (!(c->work = module_memory(steps[i]->program->work_bytes))) return BURN_ENOMEM;
+        c->work = gpu ? no_workspace : module_memory(steps[i]->program->work_bytes);
+        if (!c->work) return BURN_ENOMEM;
+        if (gpu && !code) code = move_ends(j, steps[i]);
     }
     if (!code) code = j->runs[0] ? measure_marked(j) : measure(j);
     burn_threads_close(&threads);
@@ -249,7 +276,8 @@ static int report_marked(Arena *a, const CommandOptions *c, Job *j, const Option
         all[i] = p;
     }
     if (!ok && !diag_errors()) diag_error(NULL, "the training code failed: no run came to its end");
-    if (!ok || !limits_take(a, &c->compile, &limits)) return diag_status();
+    ok = ok && (options_gpu(o) ? limits_take_gpu(a, c->timeout, &limits) : limits_take(a, &c->compile, &limits));
+    if (!ok) return diag_status();
     for (int i = 0; i < 2; i++) all[i]->limits = limits;
     return profile_report(a, c, 2, (const Profile *const *)all);
 }

@@ -6,6 +6,7 @@
 
 #include "build/build.h"
 #include "codegen/module.h"
+#include "config.h"
 #include "grad/train.h"
 #include "ops/formulas.h"
 
@@ -27,7 +28,7 @@ static bool write_wrapper(const Module *m, const Options *o, const char *path) {
     text_printf(&t,
         "extern const burn_training *const burncc_learns;\nconst burn_training *const burncc_learns = &%s_training;\n",
         o->name);
-    if (o->machine.backend->descriptor == DESCRIPTOR_VULKAN) text_printf(&t, "%s", build_steps_call);
+    if (options_gpu(o)) text_printf(&t, "%s", build_steps_call);
     return text_write(m->arena, path, &t);
 }
 
@@ -117,6 +118,28 @@ void *module_memory(size_t bytes) {
     void *p = aligned_alloc(ALIGNMENT, whole);
     return p ? memset(p, 0, whole) : NULL;
 }
+
+bool options_gpu(const Options *o) { return o->machine.backend->descriptor == DESCRIPTOR_VULKAN; }
+
+#if HAVE_VULKAN
+void *module_room(const Options *o, size_t bytes) {
+    return options_gpu(o) ? burn_gpu_memory(bytes) : module_memory(bytes);
+}
+
+int module_watch(const Options *o, burn_gpu_watcher *watcher, void *context) {
+    return options_gpu(o) ? burn_gpu_watch(watcher, context) : 0;
+}
+#else
+void *module_room(const Options *o, size_t bytes) {
+    (void)o;
+    return module_memory(bytes);
+}
+
+int module_watch(const Options *o, burn_gpu_watcher *watcher, void *context) {
+    (void)watcher, (void)context;
+    return options_gpu(o) ? BURN_ENODEV : 0;
+}
+#endif
 
 // Usual values of an optimizer's hyper-parameters, but for the learning rate.
 static float usual(Arena *a, const Training *t, const char *name) {

@@ -31,6 +31,10 @@ void module_free(Module *m);
 typedef struct ModuleCall { const burncc_program *program; const Graph *graph; burncc_call call; } ModuleCall;
 ModuleCall module_call(Arena *a, const Module *m, const char *name, const Graph *signature, const Inputs *in);
 void *module_memory(size_t bytes);                      // zeroed, of malloc; NULL: there is none
+bool options_gpu(const Options *o);                     // do kernels run on a GPU?
+void *module_room(const Options *o, size_t bytes);      // zeroed, where the kernels' device has it; NULL: there is none
+// Has somebody told how long each kernel takes on a GPU (burn_gpu_watch); 0 or an error's number, 0 where there is none
+int module_watch(const Options *o, burn_gpu_watcher *watcher, void *context);
 
 // differences.c: central differences of a loss in double precision
 enum { MOST_ELEMENTS = 32 };

@@ -23,6 +23,7 @@ struct Collector {
     float *row;
     burncc_span *span;                                  // BURNCC_SPANS for each track, of the fastest run
     bool begun;                                         // what came before was to warm up
+    double *device_ms;                                  // of the run, by kernel, on a GPU's clock; 0: on the host
 };
 
 // ---------------------------------------------------------------- in the child
@@ -63,6 +64,7 @@ static void add_row(Collector *c) {
     double sum = 0;
     for (int i = 0; i < c->kernels; i++) {
         row[i] = run->span ? (float)(1e-6 * (double)(run->total[i] - run->inner[i])) : 0;
+        if (c->device_ms[i] > 0) row[i] = (float)c->device_ms[i];
         busy[i] = (float)(1e-6 * worked(c, i));
         sum += row[i];
     }
@@ -83,6 +85,15 @@ static void forget(Collector *c) {
         memset(t->total, 0, bytes);
         memset(t->inner, 0, bytes);
     }
+    memset(c->device_ms, 0, sizeof *c->device_ms * (size_t)c->kernels);
+}
+
+// The kernel that the host has just handed over is the one that is marked now.
+void profile_handed(void *collector, const char *name, double ms) {
+    const Collector *c = collector;
+    const burncc_track *run = &c->tracks[0];
+    (void)name;
+    if (run->depth > 0 && run->depth <= BURNCC_DEPTH) c->device_ms[run->open[run->depth - 1].kernel] += ms;
 }
 
 void profile_ran(void *collector) {
@@ -166,6 +177,7 @@ static void release(Collector *c) {
 Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library) {
     Collector *c = NEW(a, Collector);
     *c = (Collector){ .plan = p, .kernels = p->numbered, .n_tracks = profile_tracks(o) };
+    c->device_ms = NEW_ARRAY(a, double, c->kernels + 1);
     if (!(c->tracks = dlsym(library, "burncc_tracks"))) bug("the marked code has no tracks");
     c->most = (int)min64(MOST_RUNS, 1 + (int64_t)(MOST_BYTES / row_bytes(c)));
     c->rows = sandbox_memory(head_bytes(c));

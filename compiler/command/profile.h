@@ -37,12 +37,15 @@ void profile_number(Arena *a, const Plan *p, KernelTime *at);
 // profile_gpu.c: of what is built for Vulkan, with the device's limits if they are asked for; NULL, or what went wrong
 const char *profile_gpu(
     Arena *a, const Built *b, const Inputs *in, const CommandOptions *c, bool limits, Profile **out);
+// what the device can do at most; false with diagnostics
+bool limits_take_gpu(Arena *a, int timeout, Limits *out);
 // the name of the one that programs run on; NULL, or what went wrong
 const char *gpu_device(Arena *a, int timeout, const char **name);
 // What runs of marked code leave (Options.profile): memory that a child shares; NULL: there is none
 typedef struct Collector Collector;
 Collector *profile_begin(Arena *a, const Plan *p, const Options *o, void *library);
 void profile_ran(void *collector);                      // behind each run; what came before the first was to warm up
+void profile_handed(void *collector, const char *name, double ms);      // a burn_gpu_watcher
 Profile *profile_end(Arena *a, Collector *c);           // and releases it; NULL: there was no run
 
 // profile_print.c: of the programs of one model, a table each, an object or an array, Chrome's trace events

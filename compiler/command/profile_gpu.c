@@ -196,6 +196,35 @@ static const char *compile_limits(Arena *a, GpuJob *j) {
     return NULL;
 }
 
+static int limits_child(void *argument) {
+    GpuJob *j = argument;
+    burn_vk *vk = NULL;
+    int code = burn_vk_open(&vk, NULL);
+    if (!code) code = measure_limits(j, vk);
+    if (code) snprintf(j->runs->why, sizeof j->runs->why, "%s", burn_vk_last_error(vk));
+    burn_vk_close(vk);
+    return code;
+}
+
+static void free_limits(GpuJob *j) {
+    sandbox_release(j->runs, j->bytes);
+    spirv_free(&j->fma);
+    spirv_free(&j->fill);
+    spirv_free(&j->read);
+}
+
+bool limits_take_gpu(Arena *a, int timeout, Limits *out) {
+    GpuJob j = { .bytes = sizeof *j.runs };
+    const char *why = compile_limits(a, &j);
+    if (!why && !(j.runs = sandbox_memory(j.bytes))) why = "not enough memory";
+    if (!why) why = sandbox_call(a, limits_child, &j, timeout + LIMIT_SECONDS);
+    if (why && j.runs && *j.runs->why) why = arena_printf(a, "%s: %s", why, j.runs->why);
+    if (why) diag_error(NULL, "what the device can do cannot be measured: %s", why);
+    else *out = (Limits){ j.runs->gflops, j.runs->gbytes };
+    free_limits(&j);
+    return !why;
+}
+
 typedef struct Naming { int code; char text[256]; } Naming;
 
 static int name_child(void *argument) {
@@ -226,10 +255,7 @@ const char *profile_gpu(
     if (!why) why = sandbox_call(a, child, &j, c->timeout + LIMIT_SECONDS + (int)c->seconds);
     if (why && j.runs && *j.runs->why) why = arena_printf(a, "%s: %s", why, j.runs->why);
     if (!why) *out = digest(a, &j);
-    sandbox_release(j.runs, j.bytes);
-    spirv_free(&j.fma);
-    spirv_free(&j.fill);
-    spirv_free(&j.read);
+    free_limits(&j);
     return why;
 }
 #else
@@ -237,6 +263,12 @@ static const char lacking[] = "this burncc is built without Vulkan";
 const char *gpu_device(Arena *a, int timeout, const char **name) {
     (void)a, (void)timeout, (void)name;
     return lacking;
+}
+
+bool limits_take_gpu(Arena *a, int timeout, Limits *out) {
+    (void)a, (void)timeout, (void)out;
+    diag_error(NULL, "%s", lacking);
+    return false;
 }
 
 const char *profile_gpu(

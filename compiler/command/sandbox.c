@@ -424,13 +424,17 @@ const char *sandbox_call(Arena *a, int (*call)(void *), void *argument, int time
     if (pid == 0) {
         child_begin(timeout);
         shared->code = call(argument);
+#if HAVE_VULKAN
+        if (shared->code) snprintf(shared->why, sizeof shared->why, "%s", burn_gpu_error());
+#endif
         shared->done = true;
         _exit(0);
     }
     const char *why = pid < 0 ? arena_printf(a, "cannot start a process: %s", strerror(errno)) :
                                 child_end(a, pid, timeout);
     if (!why && !shared->done) why = "the child process ended early";
-    else if (!why && shared->code) why = arena_printf(a, "run returned %d", shared->code);
+    else if (!why && shared->code)
+        why = arena_printf(a, "run returned %d%s%s", shared->code, *shared->why ? ": " : "", shared->why);
     sandbox_release(shared, sizeof *shared);
     return why;
 }

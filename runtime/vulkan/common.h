@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A part of runtime/vulkan.c and of runtime/vulkan_steps.c: what both make of Vulkan's objects. Kernels see two storage
-// buffers and push constants, so there is one layout, one kind of descriptor set and one kind of pipeline. After an
+// A part of runtime/vulkan.c and of runtime/vulkan_steps.c: what both make of Vulkan's objects. Kernels see up to four
+// storage buffers and push constants, so there is one layout, one kind of descriptor set and one kind of pipeline. After an
 // error the handle asked for is VK_NULL_HANDLE, which Vulkan destroys without a complaint: the ends of both need not
 // know how far their beginnings came.
 
-enum { PUSH_WORDS_MAX = 32 }; /* 128 bytes: what every Vulkan device has */
+enum {
+    PUSH_WORDS_MAX = 32, /* 128 bytes: what every Vulkan device has */
+    BINDINGS = 4, /* what every Vulkan device has; the last two are of programs with control on the host */
+};
 
 static VkResult layouts_make(VkDevice device, VkDescriptorSetLayout *set_layout, VkPipelineLayout *layout)
 {
-    VkDescriptorSetLayoutBinding bindings[2];
+    VkDescriptorSetLayoutBinding bindings[BINDINGS];
     memset(bindings, 0, sizeof bindings);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < BINDINGS; i++) {
         bindings[i].binding = i;
         bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         bindings[i].descriptorCount = 1;
@@ -18,7 +21,7 @@ static VkResult layouts_make(VkDevice device, VkDescriptorSetLayout *set_layout,
     }
     const VkDescriptorSetLayoutCreateInfo set_info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-        .bindingCount = 2,
+        .bindingCount = BINDINGS,
         .pBindings = bindings,
     };
     *layout = VK_NULL_HANDLE;
@@ -41,10 +44,10 @@ static VkResult layouts_make(VkDevice device, VkDescriptorSetLayout *set_layout,
     return result;
 }
 
-/* Room for so many sets of two buffers. */
+/* Room for so many sets. */
 static VkResult sets_pool(VkDevice device, uint32_t count, VkDescriptorPool *out)
 {
-    const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2 * count };
+    const VkDescriptorPoolSize size = { VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, BINDINGS * count };
     const VkDescriptorPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
         .maxSets = count,
@@ -57,9 +60,9 @@ static VkResult sets_pool(VkDevice device, uint32_t count, VkDescriptorPool *out
     return result;
 }
 
-/* A set of the pool, with these two as binding 0 and 1; it goes with the pool. */
+/* A set of the pool, with the first so many buffers as binding 0, 1, ...; it goes with the pool. */
 static VkResult set_make(VkDevice device, VkDescriptorPool pool, VkDescriptorSetLayout layout,
-    const VkDescriptorBufferInfo buffers[2], VkDescriptorSet *out)
+    const VkDescriptorBufferInfo *buffers, uint32_t count, VkDescriptorSet *out)
 {
     const VkDescriptorSetAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
@@ -73,8 +76,8 @@ static VkResult set_make(VkDevice device, VkDescriptorPool pool, VkDescriptorSet
     const VkWriteDescriptorSet write = {
         .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
         .dstSet = *out,
-        .dstBinding = 0, /* the second buffer goes on to binding 1 */
-        .descriptorCount = 2,
+        .dstBinding = 0, /* the others go on to the bindings behind it */
+        .descriptorCount = count,
         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
         .pBufferInfo = buffers,
     };

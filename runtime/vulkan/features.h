@@ -71,3 +71,10 @@ static const char *module_lacks(const burn_vk *vk, const uint32_t *words, size_t
                 return capabilities[i].what;
     return NULL;
 }
+
+const char *burn_vk_lacks(const burn_vk *vk, const uint32_t *words, size_t count)
+{
+    if (vk == NULL || words == NULL || count <= SPIRV_HEADER_WORDS)
+        return "words";
+    return module_lacks(vk, words, count);
+}

@@ -45,32 +45,50 @@ static bool is_inside(const Steps *s, const void *at)
     return (uintptr_t)at >= (uintptr_t)s->map && (uintptr_t)at < (uintptr_t)s->map + s->bytes;
 }
 
-/* The first place with room, cut to size; NULL with the error. */
-static unsigned char *place_take(Steps *s, size_t bytes, bool temporary)
+/* A place with so much room; -1: there is none. What calls take lies together, and so in the largest; constants, which
+ * kernels see for themselves, where they are in nobody's way: in the last. */
+static ptrdiff_t place_find(const Steps *s, size_t bytes, Use use)
+{
+    ptrdiff_t best = -1;
+    for (size_t i = 0; i < s->place_count; i++) {
+        if (s->places[i].used || s->places[i].bytes < bytes)
+            continue;
+        if (best < 0 || use == FOR_CONSTANTS || (use == FOR_A_CALL && s->places[i].bytes > s->places[best].bytes))
+            best = (ptrdiff_t)i;
+        if (use == FOR_THE_CALLER)
+            break;
+    }
+    return best;
+}
+
+/* Of such a place the first bytes, or for constants the last; NULL with the error. */
+static unsigned char *place_take(Steps *s, size_t bytes, Use use)
 {
     const size_t whole = bytes > ALIGNMENT ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    for (size_t i = 0; i < s->place_count; i++) {
-        if (s->places[i].used || s->places[i].bytes < whole)
-            continue;
-        if (!grown(s, (void **)&s->places, s->place_count, &s->place_room, sizeof *s->places))
-            return NULL;
-        Place *p = &s->places[i];
-        const Place rest = { p->at + whole, p->bytes - whole, false, false };
-        *p = (Place){ p->at, whole, true, temporary };
-        if (rest.bytes > 0) {
-            memmove(p + 2, p + 1, (s->place_count - i - 1) * sizeof *p);
-            p[1] = rest;
-            s->place_count++;
-        }
-        s->used += whole;
-        s->used_most = s->used > s->used_most ? s->used : s->used_most;
-        return s->map + s->places[i].at;
+    const ptrdiff_t i = place_find(s, whole, use);
+    if (i < 0) {
+        if (s->code == BURN_OK)
+            snprintf(error_text, sizeof error_text, "no room for %lu bytes in a buffer of %lu", (unsigned long)whole,
+                (unsigned long)s->bytes);
+        s->code = s->code == BURN_OK ? BURN_ENOMEM : s->code;
+        return NULL;
     }
-    if (s->code == BURN_OK)
-        snprintf(error_text, sizeof error_text, "no room for %lu bytes in a buffer of %lu", (unsigned long)whole,
-            (unsigned long)s->bytes);
-    s->code = s->code == BURN_OK ? BURN_ENOMEM : s->code;
-    return NULL;
+    if (!grown(s, (void **)&s->places, s->place_count, &s->place_room, sizeof *s->places))
+        return NULL;
+    Place *p = &s->places[i];
+    const size_t left = p->bytes - whole, from = p->at;
+    const bool last = use == FOR_CONSTANTS;
+    const Place taken = { last ? from + left : from, whole, true, use == FOR_A_CALL };
+    const Place rest = { last ? from : from + whole, left, false, false };
+    if (left > 0) {
+        memmove(p + 2, p + 1, (s->place_count - (size_t)i - 1) * sizeof *p);
+        s->place_count++;
+        p[last ? 0 : 1] = rest;
+    }
+    p[left > 0 && last ? 1 : 0] = taken;
+    s->used += whole;
+    s->used_most = s->used > s->used_most ? s->used : s->used_most;
+    return s->map + taken.at;
 }
 
 static void place_give(Steps *s, Place *p)
@@ -96,7 +114,7 @@ static void places_join(Steps *s)
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Memory that the device has and the host reaches, or else the host's that the device reaches. */
-static bool memory_allocate(Steps *s)
+static VkResult memory_allocate(Steps *s)
 {
     static const VkMemoryPropertyFlags reached = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -124,29 +142,14 @@ static bool memory_allocate(Steps *s)
             s->is_cached = (s->kinds.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0 &&
                 (staging == NULL || staging[0] == '\0');
             if (result == VK_SUCCESS)
-                return succeeds(s, vkBindBufferMemory(s->gpu.device, s->buffer, s->memory, 0), "vkBindBufferMemory");
+                return vkBindBufferMemory(s->gpu.device, s->buffer, s->memory, 0);
         }
-    return succeeds(s, result, "vkAllocateMemory");
+    return result;
 }
 
-/* A buffer of half the memory of the heap that it comes from, at most what the device allows for one. */
-static bool buffer_open(Steps *s)
+/* After an error there is neither the buffer nor memory. */
+static VkResult buffer_make(Steps *s)
 {
-    VkDeviceSize most = 0;
-    for (uint32_t i = 0; i < s->kinds.memoryHeapCount; i++)
-        if (s->kinds.memoryHeaps[i].size > most)
-            most = s->kinds.memoryHeaps[i].size;
-    VkPhysicalDeviceVulkan11Properties allocations = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES
-    };
-    VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-        .pNext = &allocations };
-    vkGetPhysicalDeviceProperties2(s->gpu.physical, &all);
-    const VkDeviceSize limits[] = { most / 2, allocations.maxMemoryAllocationSize,
-        all.properties.limits.maxStorageBufferRange };
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (i == 0 || s->bytes > limits[i])
-            s->bytes = (size_t)(limits[i] / ALIGNMENT * ALIGNMENT);
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = s->bytes,
@@ -154,27 +157,63 @@ static bool buffer_open(Steps *s)
             VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
+    VkResult result = vkCreateBuffer(s->gpu.device, &info, NULL, &s->buffer);
+    if (result == VK_SUCCESS && (result = memory_allocate(s)) == VK_SUCCESS)
+        return result;
+    vkDestroyBuffer(s->gpu.device, s->buffer, NULL);
+    vkFreeMemory(s->gpu.device, s->memory, NULL);
+    s->buffer = VK_NULL_HANDLE;
+    s->memory = VK_NULL_HANDLE;
+    return result;
+}
+
+static size_t at_most(size_t bytes, VkDeviceSize limit)
+{
+    return bytes > limit ? (size_t)(limit / ALIGNMENT * ALIGNMENT) : bytes;
+}
+
+/* A buffer of half the memory of the heap that it comes from, and at most of two ranges that kernels see, or 4 GiB.
+ * Drivers may give more at once than what they say is certain. */
+static bool buffer_open(Steps *s)
+{
+    static const VkDeviceSize gib = (VkDeviceSize)1 << 30;
+    size_t most = 0;
+    for (uint32_t i = 0; i < s->kinds.memoryHeapCount; i++)
+        if (s->kinds.memoryHeaps[i].size > most)
+            most = (size_t)s->kinds.memoryHeaps[i].size;
+    VkPhysicalDeviceVulkan11Properties allocations = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES
+    };
+    VkPhysicalDeviceProperties2 all = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &allocations };
+    vkGetPhysicalDeviceProperties2(s->gpu.physical, &all);
+    s->stride = all.properties.limits.maxStorageBufferRange / (ALIGNMENT * WINDOWS_PER_RANGE) * ALIGNMENT;
+    s->range = s->stride * WINDOWS_PER_RANGE;
+    s->bytes = at_most(most / 2 / ALIGNMENT * ALIGNMENT, 2 * (VkDeviceSize)s->range > 4 * gib ? 2 * (VkDeviceSize)s->range : 4 * gib);
+    s->bytes = at_most(s->bytes, s->stride * (WINDOWS_MAX - 1) + s->range);
+    VkResult result = buffer_make(s);
+    if (result != VK_SUCCESS && s->bytes > allocations.maxMemoryAllocationSize) {
+        s->bytes = at_most(s->bytes, allocations.maxMemoryAllocationSize);
+        result = buffer_make(s);
+    }
     void *map = NULL;
-    if (!succeeds(s, vkCreateBuffer(s->gpu.device, &info, NULL, &s->buffer), "vkCreateBuffer") || !memory_allocate(s) ||
+    if (!succeeds(s, result, "memory for the buffer") ||
         !succeeds(s, vkMapMemory(s->gpu.device, s->memory, 0, VK_WHOLE_SIZE, 0, &map), "vkMapMemory") ||
         !grown(s, (void **)&s->places, 0, &s->place_room, sizeof *s->places))
         return false;
     s->map = map;
     s->places[s->place_count++] = (Place){ 0, s->bytes, false, false };
-    s->counters = (uint32_t *)(void *)place_take(s, COUNTERS * sizeof *s->counters, false);
+    s->counters = (uint32_t *)(void *)place_take(s, COUNTERS * sizeof *s->counters, FOR_CONSTANTS);
     if (s->counters != NULL)
         memset(s->counters, 0, COUNTERS * sizeof *s->counters);
     return s->counters != NULL;
 }
 
-/* The buffer as binding 0 and as binding 1: constants lie in it, too. */
-static bool set_open(Steps *s)
+static bool sets_open(Steps *s)
 {
-    const VkDescriptorBufferInfo whole = { s->buffer, 0, VK_WHOLE_SIZE }, both[2] = { whole, whole };
-    const VkDevice device = s->gpu.device;
-    return succeeds(s, layouts_make(device, &s->set_layout, &s->layout), "the layout of kernels") &&
-        succeeds(s, sets_pool(device, 1, &s->descriptors), "vkCreateDescriptorPool") &&
-        succeeds(s, set_make(device, s->descriptors, s->set_layout, both, &s->set), "vkAllocateDescriptorSets");
+    s->window_count = s->bytes > s->range ? (s->bytes - s->range + s->stride - 1) / s->stride + 1 : 1;
+    return succeeds(s, layouts_make(s->gpu.device, &s->set_layout, &s->layout), "the layout of kernels") &&
+        succeeds(s, sets_pool(s->gpu.device, SETS_MAX, &s->descriptors), "vkCreateDescriptorPool");
 }
 
 static bool commands_open(Steps *s)

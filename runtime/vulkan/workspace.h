@@ -74,7 +74,7 @@ static int workspace_bind_blocks(burn_vk_workspace *w)
             buffers[1].offset = p->windows[i].offset;
             buffers[1].range = p->windows[i].bytes;
         }
-        rc = vk_result(vk, set_make(vk->device, w->descriptors, w->session->set_layout, buffers, &w->sets[i]),
+        rc = vk_result(vk, set_make(vk->device, w->descriptors, w->session->set_layout, buffers, 2, &w->sets[i]),
             "vkAllocateDescriptorSets");
     }
     return rc;

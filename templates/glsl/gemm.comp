@@ -9,7 +9,8 @@
  *   BATCH M N K       sizes;  AB AR AC, BB BR BC: strides of A's batches, rows (m) and columns (k), of B's batches,
  *                     rows (k) and columns (n), in elements
  *   BM BN BK          block; BK a multiple of 4;  TM TN: of a thread, multiples of 4
- *   A_WIDE            1: four elements along k are read at once: AC is 1, AR, AB and K multiples of 4. Else 0
+ *   A_WIDE            1: four elements along k are read at once: AC is 1, AR, AB and K multiples of 4;  2: four along
+ *                     m: AR is 1, AC, AB and M multiples of 4. Else 0
  *   B_WIDE            1: four along n: BC is 1, BR, BB and N multiples of 4;  2: four along k: BR is 1, BC, BB and K
  *                     multiples of 4. Else 0
  *   A_AT(i) B_AT(i)   element i of an operand;  A4_AT(i) B4_AT(i): four of them, from element 4 * i on, as a vec4
@@ -57,11 +58,15 @@ const int A_ROW = BM / 4 + 1, B_ROW = BN / 4 + 1, A_SIZE = BK * A_ROW, B_SIZE = 
 const int BLOCKS = SLICES * (A_SIZE + B_SIZE), SUMS = SLICES > 1 ? BM * BN / 4 : 0;
 shared vec4 pool[BLOCKS > SUMS ? BLOCKS : SUMS];        // the blocks, and then the teams' sums
 
-/* Four elements of the left factor: where it is wide those of row m from k on, else those of rows m to m + 3 at k. */
+/* Four elements of the left factor: where it is wide along k those of row m from k on, else those of rows m to m + 3 at
+ * k. */
 vec4 a_load(int b, int m, int k)
 {
     vec4 x = vec4(0.0);
-#if A_WIDE
+#if A_WIDE == 2
+    if (m < M && k < K)
+        x = A4_AT((b * AB + m + k * AC) / 4);
+#elif A_WIDE == 1
     if (m < M && k < K)
         x = A4_AT((b * AB + m * AR + k) / 4);
 #else
@@ -93,9 +98,9 @@ vec4 b_load(int b, int k, int n)
 /* Vector i of a block: its first k, and its first m or n. Neighbouring threads read neighbours. */
 ivec2 a_place(int i)
 {
-#if A_WIDE
+#if A_WIDE == 1
     return ivec2(i % (BK / 4) * 4, i / (BK / 4));
-#elif AC == 1
+#elif A_WIDE == 0 && AC == 1
     return ivec2(i % BK, i / BK * 4);
 #else
     return ivec2(i / (BM / 4), i % (BM / 4) * 4);
@@ -153,7 +158,7 @@ void main()
             [[unroll]] for (int i = 0; i < A_EACH; i++) {
                 const ivec2 at = a_place(t + i * TEAM);
                 if (A_VECTORS % TEAM == 0 || t + i * TEAM < A_VECTORS) {
-#if A_WIDE
+#if A_WIDE == 1
                     [[unroll]] for (int j = 0; j < 4; j++)
                         pool[a_block + (at.x + j) * A_ROW + at.y / 4][at.y % 4] = a_next[i][j];
 #else

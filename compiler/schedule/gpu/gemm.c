@@ -60,7 +60,9 @@ static bool fours(int64_t x) { return x % 4 == 0; }
 void gpu_gemm(const Plan *p, Kernel *k) {
     Arena *a = p->arena;
     const Contraction *s = &k->gemm;
-    bool a_wide = s->a_col == 1 && fours(s->a_row) && fours(s->a_batch) && fours(k->operand_at[0]) && fours(s->k);
+    bool a_fours = fours(s->a_batch) && fours(k->operand_at[0]);
+    int64_t a_wide = a_fours && s->a_col == 1 && fours(s->a_row) && fours(s->k) ? 1 :
+                     a_fours && s->a_row == 1 && fours(s->a_col) && fours(s->m) ? 2 : 0;
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
     int64_t b_wide = b_fours && s->b_col == 1 && fours(s->b_row) && fours(s->n) ? 1 :
                      b_fours && s->b_row == 1 && fours(s->b_col) && fours(s->k) ? 2 : 0;
@@ -68,7 +70,7 @@ void gpu_gemm(const Plan *p, Kernel *k) {
     Block block = *best_block((double)s->batch, s->m, s->n, s->k);
     const Block *b = &block;
     gpu_choose(a, k, p->options, &shape,
-        arena_printf(a, " a=%d:%d b=%d:%d:%d", a_wide, s->a_col == 1, (int)b_wide, s->b_col == 1, s->b_row == 1),
+        arena_printf(a, " a=%d:%d b=%d:%d:%d", (int)a_wide, s->a_col == 1, (int)b_wide, s->b_col == 1, s->b_row == 1),
         &tune_block, gpu_block_fits, &block, sizeof block);
     gpu_units(p, k, &shape);
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch },

@@ -7,14 +7,16 @@
 //
 // f32 stays what others see (inputs and outputs), what kernels of the model's own read, what is summed in memory, the
 // parts of a sum that was cut into shares (gemm.c) or of a long row (split_reduce.c), constants that 16 bits cannot
-// hold, and numbers that integers or conditions come from: an index or a comparison does not err by a little.
+// hold, and numbers that integers or conditions come from: an index or a comparison does not err by a little. In
+// training also what is made of whole gradients and parameters, and the sums of rows that norms and losses are made of,
+// which are few.
 #include "schedule/schedule.h"
 #include "tile.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct Halving { const Plan *plan; DType to; bool *exact; } Halving;       // exact: by value id
+typedef struct Halving { const Plan *plan; Arena *scratch; DType to; bool *exact; } Halving;     // exact: by value id
 
 // Constants: nothing becomes infinite, and the largest keeps all its bits.
 static bool fits(const Value *v, DType to) {
@@ -27,6 +29,42 @@ static bool fits(const Value *v, DType to) {
 }
 
 static bool is_float(const Value *v) { return dtype_is_float(v->type.dtype); }
+
+// Outputs that are no tensors (gradients, new parameters and state, losses), up to the sums that they come from.
+static void mark_learnt(Halving *h, const Graph *g) {
+    for (int i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->role != ROLE_NONE) h->exact[g->outputs.at[i]->id] = true;
+    for (const Node *n = g->last; n; n = n->prev) {
+        const int form = (int)op_table[n->op].form;
+        bool exact = false;
+        for (int i = 0; i < n->n_out; i++) exact = exact || (n->out[i] && h->exact[n->out[i]->id]);
+        if (!exact || form == FORM_CONTRACT || form == FORM_REDUCE || form == FORM_WINDOW) continue;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i]) h->exact[n->in[i]->id] = true;
+    }
+}
+
+static bool is_sum_of_many(const Node *n) {
+    enum { MANY = 16 };
+    const Graph *g = n->graph;
+    return op_table[n->op].form == FORM_REDUCE && n->n_out == 1
+        && type_count_upper(g, &n->in[0]->type) >= MANY * type_count_upper(g, &n->out[0]->type);
+}
+
+// Sums of many elements, and what is computed of them, parameters and constants alone.
+static void mark_sums(Halving *h, const Graph *g) {
+    bool *few = NEW_ARRAY(h->scratch, bool, graph_root(g)->value_count + 1);
+    for (const Node *n = g->first; n; n = n->next) {
+        bool any = is_sum_of_many(n), all = op_is_map(n->op) || op_is_view(n->op);
+        for (int i = 0; i < n->n_in && all && !any; i++) {
+            const Value *v = n->in[i];
+            all = v && (few[v->id] || v->data || v->role == ROLE_PARAM);
+        }
+        for (int i = 0; i < n->n_in && all && !any; i++) any = few[n->in[i]->id];
+        if (!any || n->n_out != 1) continue;
+        few[n->out[0]->id] = h->exact[n->out[0]->id] = true;
+    }
+}
 
 // Numbers behind which there is something that is no float, up to the products and convolutions that they come from.
 static void mark_exact(Halving *h, const Graph *g) {
@@ -104,7 +142,7 @@ static void count_traffic(const Halving *h, Kernel *k) {
 
 void gpu_halves(Plan *p) {
     Arena *scratch = arena_new();
-    Halving h = { p, strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16, NULL };
+    Halving h = { p, scratch, strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16, NULL };
     h.exact = NEW_ARRAY(scratch, bool, graph_root(p->graph)->value_count + 1);
     for (int i = 0; i < p->kernels.n; i++)              // buffers for all of them
         for (int j = 0; j < p->kernels.at[i]->reads.n + p->kernels.at[i]->writes.n; j++) {
@@ -113,6 +151,10 @@ void gpu_halves(Plan *p) {
         }
     mark_exact(&h, p->graph);
     mark_parts(&h, p->graph);
+    if (p->options->train) {
+        mark_learnt(&h, p->graph);
+        mark_sums(&h, p->graph);
+    }
     mark_kernels(&h);
     for (int i = 0; i < p->kernels.n; i++) {
         Kernel *k = p->kernels.at[i];
