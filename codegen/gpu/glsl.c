@@ -51,15 +51,16 @@ const char *glsl_load_text(Arena *a, DType d, const char *element) {
     return dtype_size(d) >= 4 ? element : arena_printf(a, "%s(%s)", spell_glsl.type(d), element);
 }
 
-const char *glsl_bits_text(Arena *a, DType d, const char *value) {
-    return arena_printf(a, "burn_f32_to_%s%s(%s)", d == DT_F16 ? "near_" : "", dtype_name(d), value);
+// In training gradients that are too large for f16 are to be seen.
+const char *glsl_bits_text(const Printing *p, DType d, const char *value) {
+    return arena_printf(p->arena, "burn_f32_to_%s%s(%s)", d == DT_F16 && !p->options->train ? "near_" : "",
+        dtype_name(d), value);
 }
 
 // A value of type `of` as an element of dtype d.
 static const char *store_text(const Printing *p, DType of, DType d, const char *value) {
     Arena *a = p->arena;
-    if (d == DT_F16 && of != d)                         // gradients that are too large for it are to be seen
-        return arena_printf(a, "uint16_t(burn_f32_to_%sf16(%s))", p->options->train ? "" : "near_", value);
+    if (d == DT_F16 && of != d) return arena_printf(a, "uint16_t(%s)", glsl_bits_text(p, d, value));
     if (d == DT_BOOL) return arena_printf(a, "uint8_t(%s ? 1u : 0u)", value);
     if (d == DT_F16 || d == DT_BF16) return arena_printf(a, "uint16_t(burn_f32_to_%s(%s))", dtype_name(d), value);
     return dtype_size(d) >= 4 ? value : arena_printf(a, "%s(%s)", storage_glsl(d), value);

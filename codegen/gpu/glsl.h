@@ -58,7 +58,8 @@ bool glsl_product(Printing *p, Shader *out);            // product.c
 Wide glsl_wide_of(DType d, int lanes);
 const char *glsl_wide_type(DType d, int lanes);
 const char *glsl_load_lane(void *ctx, Value *v, const char *index);
-const char *glsl_bits_text(Arena *a, DType d, const char *value);       // a float as the 16 bits that it is stored as
+// a float as the 16 bits that it is stored as
+const char *glsl_bits_text(const Printing *p, DType d, const char *value);
 // lanes.c: how many neighbours along `axis` a thread of this kernel has (1: one element), and which loads bring all of
 // them; the text behind the places of its axes, of which that one counts vectors
 typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;

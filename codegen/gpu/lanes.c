@@ -137,13 +137,13 @@ static void store_whole(void *ctx, Text *out, const Store *s, const char *index,
     while (p->kernel->stores.at[at].value != s->value) at++;
     text_printf(out, "%s[(%s + %s) / %d] = %s(", glsl_wide(p, s->value, wide), glsl_origin(p, s->value), index,
         p->lanes, glsl_wide_type(d, p->lanes));
-    p->wide_written[layout_region(p->layout, s->value).is_weight][wide] = true;
-    p->written[layout_region(p->layout, s->value).is_weight] = true;
+    p->wide_written[layout_binding(p->layout, s->value)][wide] = true;
+    p->written[layout_binding(p->layout, s->value)] = true;
     for (int i = 0; i < p->lanes; i++) {
         const char *lane = arena_printf(p->arena, "r%d[%d]", at, i);
         const char *next = i + 1 == p->lanes ? ");" : d == DT_F32 || i % 2 ? ", " : " | ";
         if (d == DT_F32) text_printf(out, "%s%s", lane, next);
-        else text_printf(out, i % 2 ? "%s << 16%s" : "%s%s", glsl_bits_text(p->arena, d, lane), next);
+        else text_printf(out, i % 2 ? "%s << 16%s" : "%s%s", glsl_bits_text(p, d, lane), next);
     }
 }
 
