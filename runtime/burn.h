@@ -382,8 +382,8 @@ typedef struct burn_vk_program {
 #define BURN_GPU_TYPES
 
 /* A kernel: a SPIR-V module as burn_vk_kernel's, whose push constants are where each operand begins in the buffer, in
- * elements, then numbers. `key`: a hash of the words. `instead`: the same in a way that not all devices have, in so many
- * groups, which runs where it can; NULL: there is none. */
+ * elements, then numbers. `key`: a hash of the words. `instead`: the same in a way that not all devices have, in so
+ * many groups, which runs where it can; NULL: there is none. */
 typedef struct burn_gpu_kernel {
     const char *name;
     const uint32_t *spirv;

@@ -166,7 +166,8 @@ static void print_dispatch(
     if (!alone) text_printf(&g->c, "    {\n");
     if (rather)
         text_printf(&g->c,
-            "    static const burn_gpu_kernel instead = {\"%s\", %s, %zu, UINT64_C(0x%llx), (void *)0, {%u, %u, %u}};\n",
+            "    static const burn_gpu_kernel instead = {\"%s\", %s, %zu, UINT64_C(0x%llx), (void *)0, "
+            "{%u, %u, %u}};\n",
             rather->words, rather->words, rather->count, (unsigned long long)rather->key, other->groups[0],
             other->groups[1], other->groups[2]);
     text_printf(&g->c, "    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx), %s, {0}};\n",
@@ -190,7 +191,8 @@ static bool host_takes(const Layout *l, const Kernel *k) {
         const Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
         if (layout_element(l, v) == v->type.dtype) continue;
         diag_error_as(EXIT_LIMIT, k->nodes.n ? k->nodes.at[0]->loc : NULL,
-            "this is computed on the host, whose kernels do not read what --precision makes of floats; use --precision f32");
+            "this is computed on the host, whose kernels do not read what --precision makes of floats; use --precision "
+            "f32");
         return true;
     }
     return false;
