@@ -84,8 +84,10 @@ static MatrixShares best_shares(const ProductShape *s, bool windows) {
 
 // ---------------------------------------------------------------- factors of 16 bits
 bool gpu_is_half(const Plan *p, const Value *v) {
-    const DType d = plan_value(p, v).buffer->element;
-    return d == DT_F16 || d == DT_BF16 || (d == DT_F32 && v->is_input);
+    int64_t at;
+    Buffer *b = plan_value(p, v).buffer;
+    return b->element == DT_F16 || b->element == DT_BF16
+        || (b->element == DT_F32 && buffer_owner(b, &at)->value->is_input);
 }
 
 // All that it loads; *some: there is one of 16 bits.
