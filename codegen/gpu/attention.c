@@ -156,10 +156,10 @@ static void units(Printing *p, Shader *out) {
             && in_vectors(p, i, i == 2 ? s->d : s->k, 8);
         holes[n++] = (Hole){ arena_printf(a, "%s_WIDE", names[i]), NULL, wide ? "1" : "0" };
         holes[n++] = (Hole){ names[i], coordinates[i],
-            wide ? "0u" : glsl_bits_text(a, out->matrices, element_text(p, i)) };
+            wide ? "0u" : glsl_bits_text(p, out->matrices, element_text(p, i)) };
         holes[n++] = (Hole){ arena_printf(a, "%s8", names[i]), coordinates[i], wide ? eight_text(p, i) : "uvec4(0u)" };
     }
-    holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(a, out->matrices, "x") };
+    holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(p, out->matrices, "x") };
     n = print_common(p, &body, holes, n);
     template_fill(a, &body, "glsl/attention_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, "", body.at, out);

@@ -20,7 +20,7 @@ static const char *bits_text(Printing *p, int which, DType to) {
             (long long)(which ? s->b_row : s->a_col)), false, &view);
     const char *element = arena_printf(p->arena, "%s[%s]", view, at);
     if (layout_element(p->layout, v) != DT_F32) return arena_printf(p->arena, "uint(%s)", element);
-    return glsl_bits_text(p->arena, to, element);
+    return glsl_bits_text(p, to, element);
 }
 
 static const char *eight_text(Printing *p, int which) {

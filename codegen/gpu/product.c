@@ -311,7 +311,7 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         if (wide[i]) print_eight(p, out, i);
         else print_element(p, out, i);
         const char *element =
-            wide[i] ? "0u" : glsl_bits_text(p->arena, to, i ? "B_at(own, k)" : "A_at(own, k)");
+            wide[i] ? "0u" : glsl_bits_text(p, to, i ? "B_at(own, k)" : "A_at(own, k)");
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
