@@ -142,7 +142,7 @@ for model in gemm product_odd product_long conv rows_odd rows_bytes; do
 done
 
 status 0 "shaders" "$burncc" gemm/model.onnx --target vulkan --dump glsl
-says '^shared vec4 a_block'
+says '^shared vec4 pool'
 status 0 "shaders for matrix units" "$burncc" gemm/model.onnx --target vulkan --precision bf16 --dump glsl
 says 'on matrix units'
 says 'coopMatMulAddNV'
