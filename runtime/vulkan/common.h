@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A part of runtime/vulkan.c and of runtime/vulkan_steps.c: what both make of Vulkan's objects. Kernels see up to four
-// storage buffers and push constants, so there is one layout, one kind of descriptor set and one kind of pipeline. After an
-// error the handle asked for is VK_NULL_HANDLE, which Vulkan destroys without a complaint: the ends of both need not
-// know how far their beginnings came.
+// storage buffers and push constants, so there is one layout, one kind of descriptor set and one kind of pipeline.
+// After an error the handle asked for is VK_NULL_HANDLE, which Vulkan destroys without a complaint: the ends of both
+// need not know how far their beginnings came.
 
 enum {
     PUSH_WORDS_MAX = 32, /* 128 bytes: what every Vulkan device has */

@@ -189,7 +189,8 @@ static bool buffer_open(Steps *s)
     vkGetPhysicalDeviceProperties2(s->gpu.physical, &all);
     s->stride = all.properties.limits.maxStorageBufferRange / (ALIGNMENT * WINDOWS_PER_RANGE) * ALIGNMENT;
     s->range = s->stride * WINDOWS_PER_RANGE;
-    s->bytes = at_most(most / 2 / ALIGNMENT * ALIGNMENT, 2 * (VkDeviceSize)s->range > 4 * gib ? 2 * (VkDeviceSize)s->range : 4 * gib);
+    const VkDeviceSize two = 2 * (VkDeviceSize)s->range;
+    s->bytes = at_most(most / 2 / ALIGNMENT * ALIGNMENT, two > 4 * gib ? two : 4 * gib);
     s->bytes = at_most(s->bytes, s->stride * (WINDOWS_MAX - 1) + s->range);
     VkResult result = buffer_make(s);
     if (result != VK_SUCCESS && s->bytes > allocations.maxMemoryAllocationSize) {

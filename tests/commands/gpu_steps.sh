@@ -268,8 +268,8 @@ MODEL(net)
 }
 END
 for target in generic vulkan; do
-    status 0 "wide: $target" "$burncc" verify wide.c --train --gradients --loss cross_entropy --optimizer sgd --dim batch=64 \
-        --target $target
+    status 0 "wide: $target" "$burncc" verify wide.c --train --gradients --loss cross_entropy --optimizer sgd \
+        --dim batch=64 --target $target
 done
 
 # ---- memory beyond what a kernel sees of a buffer, where that is 128 MiB; the time of each kernel

@@ -95,8 +95,9 @@ static const Case cases[] = {
     { "%0: f32[2,2,7]", "%1 = WindowArgMax(%0) {kernel=[3], strides=[2], pads=[1,1], dilations=[2]}", "%1", NULL },
     { "", "%0 = const f32[1,2,3] {1,5,5,2,1,0}\n %1 = WindowArgMax(%0) {kernel=[2]}", "%1", "1 1 3 4" },
     { "%0: f64[2,2,7,6], %1: f64[2,2,4,3]",
-        "%2 = WindowArgMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}\n %3 = WindowSpread(%2, %1) {kernel=[3,2], "
-        "strides=[2,2], dilations=[1,1], before=[1,0], sizes=[7,6]}", "%3", NULL },
+        "%2 = WindowArgMax(%0) {kernel=[3,2], strides=[2,2], pads=[1,0,1,0]}\n"
+        " %3 = WindowSpread(%2, %1) {kernel=[3,2], strides=[2,2], dilations=[1,1], before=[1,0], sizes=[7,6]}", "%3",
+        NULL },
     { "", "%0 = const f32[1,1,5] {1,5,2,5,0}\n %1 = const f32[1,1,3] {1,2,4}\n %2 = WindowArgMax(%0) {kernel=[3]}\n"
           " %3 = WindowSpread(%2, %1) {kernel=[3], strides=[1], dilations=[1], before=[0], sizes=[5]}", "%3",
         "0 3 0 4 0" },
