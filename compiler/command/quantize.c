@@ -277,13 +277,16 @@ static bool export(const Quantizing *z) {
     return export_onnx(z->a, o, z->model.graph);
 }
 
-// What was written, as any other model.
+// What was written, as any other model: what was said of the one that it was made of is in it.
 static bool measure_file(Quantizing *z, Measured *m) {
     Options *o = bound(z);
     FitRun whole;
     bool compiled;
     o->model = z->o->output;
-    o->weights.n = 0;
+    o->settings.n = o->weights.n = o->maps.n = o->shapes.n = o->absent.n = o->frozen.n = 0;
+    o->config = o->function = NULL;
+    o->seeded = o->strict = false;
+    o->replace_head = o->lora_rank = 0;
     Built *b = build_model(o, NULL, &compiled);
     if (!b) return false;
     fit_run_open(&whole, z->a, b, z->model.graph->inputs.n);

@@ -45,6 +45,11 @@ status 0 'on integers' "$burncc" verify h.onnx --target cortex-m4 --data "$digit
 result $? 'nothing is rounded but the input'
 status 0 'at its ends' "$burncc" bench h.onnx --io int16 --target cortex-m4 --seconds 0.01
 status 2 'of two types' quantize -o h.onnx --activations int16 --unsigned
+status 0 'a description in C' "$burncc" quantize "$here/../../models/lenet.c" --set classes=12 --seed 3 \
+    --data images:digits -o lenet.onnx
+says ' items=10$'
+status 0 'with a new head' quantize -o newhead.onnx --replace-head 10 --seed 4
+says ' items=10$'
 status 0 'percentile' quantize -o e.onnx --method percentile --equalize --per-tensor
 says 'note: 1 pairs of layers equalized'
 says 'sqnr_db=[34]'
