@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define MAX_DEPTH 4096
-#define MAX_TABLE ((int64_t)1 << 28)
+#define MAX_TABLE ((int64_t)1 << 22)            // elements of the table of leaves, and for each weight of the file more
+#define MAX_SPARSE 4096
 
 bool forest_fail(const Forest *f, const char *what) {
     graph_fail(f->g, "%s", what);
@@ -210,8 +211,8 @@ static bool one_target_each(const Forest *f, int64_t *target) {
 
 // A weight per (leaf, target) or, when `flat`, per leaf.
 static Value *weight_table(const Forest *f, bool flat) {
-    const int64_t columns = flat ? 1 : f->targets;
-    if (f->n_leaves && columns > MAX_TABLE / f->n_leaves) return graph_fail(f->g, "the table of leaves is too large");
+    const int64_t columns = flat ? 1 : f->targets, most = MAX_TABLE + MAX_SPARSE * (int64_t)f->weights.n;
+    if (f->n_leaves && columns > most / f->n_leaves) return graph_fail(f->g, "the table of leaves is too large");
     Tensor *t = tensor_new(f->g->arena, type_make(f->dtype, flat ? 1 : 2, (Dim[]){ f->n_leaves, columns }));
     const double none = no_weight(f);
     for (int64_t i = 0; i < f->n_leaves * columns; i++) tensor_set_f(t, i, none);
@@ -229,10 +230,10 @@ static Value *weight_table(const Forest *f, bool flat) {
 Value *b_forest(Forest *f) {
     Graph *g = f->g;
     int trees = f->roots.n;
-    int64_t *target = NEW_ARRAY(g->arena, int64_t, trees + 1), *each = NEW_ARRAY(g->arena, int64_t, f->targets + 1),
-            most = 0;
+    int64_t *target = NEW_ARRAY(g->arena, int64_t, trees + 1), *each = NULL, most = 0;
     if (!forest_check(f)) return NULL;
-    bool flat = one_target_each(f, target);
+    bool flat = f->targets <= 2 * (int64_t)trees + 2 && one_target_each(f, target);
+    if (flat) each = NEW_ARRAY(g->arena, int64_t, f->targets + 1);
     for (int i = 0; i < trees && flat; i++) {
         int64_t k = ++each[target[i]];
         if (most < k) most = k;
