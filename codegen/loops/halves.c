@@ -133,14 +133,22 @@ static void store_rows(LoopPrinter *p, int axis, const char *count, int depth) {
     }
 }
 
+// `count`: of the points, a number or, where it may be none, an expression.
 static void row_points(LoopPrinter *p, int scope, const char *count, int depth) {
     int axis = p->scopes.at[scope].axis;
+    const bool is_open = *count < '0' || *count > '9';
+    if (is_open) {
+        loops_line(p, depth);
+        text_printf(p->out, "if (%s > 0) {\n", count);
+        depth++;
+    }
     for (int i = 0; i < p->exprs.n; i++) {
         Expr *e = p->exprs.at[i];
         if (is_row_load(p, e, axis)) load_row(p, e, axis, count, depth);
         else if (is_row_round(e, axis)) round_row(p, e, axis, count, depth);
     }
     store_rows(p, axis, count, depth);
+    if (is_open) loops_close(p, depth - 1);
     for (int i = 0; i < p->exprs.n; i++)
         if (p->scope_of[p->exprs.at[i]->id] >= scope) p->name[p->exprs.at[i]->id] = NULL;
 }

@@ -30,12 +30,14 @@ CASES = {
     "lora": (3, ["--optimizer", "rmsprop", "--lora", "2"]),
     "threads": (3, ["--optimizer", "adam", "--threads", "2:0"]),
     "portable": (3, ["--optimizer", "adam", "--target", "portable"]),
+    "values of f16": (3, ["--optimizer", "adam", "--precision", "f16"]),
     "each operation alone": (3, ["--optimizer", "adam", "--no-fuse"]),
 }
 
 
 def learns(args, folder, interval, options):
-    for name, more in (("plain", []), ("scaled", ["--loss-scale", DYNAMIC % interval if interval else "1024"])):
+    scale = DYNAMIC % interval if interval else "1024"
+    for name, more in (("plain", ["--loss-scale", "none"]), ("scaled", ["--loss-scale", scale])):
         subprocess.run([args.burncc, "-q", HERE / "pairs_net.c", "--train", "--dim", "batch=6", "--loss",
                         "cross_entropy*16", *options, *more,
                         "-o", folder / f"{name}.c"], check=True, capture_output=True, text=True)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Training with --precision bf16: forward products and both of their gradients are of bfloat16, and so is what is kept
-for the backward pass; the rest is f32.
+"""Training with --precision bf16 and f16: what is kept for the backward pass has 16 bits, and with bf16 so do the
+factors of forward products and of both of their gradients; the rest is f32.
 
-usage: bf16.py BURNCC [--cc CC] [--flags FLAGS] [--target T]
-Each case is one program over two modules of a model, in f32 and in bf16:
-- exact: two layers whose numbers bfloat16 holds, in gradients, too: both modules give the same bits, for sizes that
+usage: halves.py BURNCC [--cc CC] [--flags FLAGS] [--target T]
+Each case is one program over two modules of a model, in f32 and in 16 bits:
+- exact: two layers whose numbers 16 bits hold, in gradients, too: both modules give the same bits, for sizes that
   fill no tile, no panel and no pair, and for sums in several blocks.
-- curves: a small GPT. A rounded factor is off by 2^-9 of itself at most, a product of two by 2^-8 of the sum of its
-  terms' magnitudes; over the layers of the model the error of a parameter's gradient stays below 2^-6 of its norm, and
-  is there. 40 steps of adam: each loss is within 1 % of f32's, and falls to a half. In any order of its shares, a step
-  has the same bits. The workspace takes less than three quarters of f32's.
+- curves: a small GPT. A number rounded to bf16 is off by 2^-9 of itself at most, a product of two by 2^-8 of the sum of
+  its terms' magnitudes; over the layers of the model the error of a parameter's gradient stays below 2^-6 of its norm,
+  and is there; of f16, 2^-12 and 2^-9. 40 steps of adam: each loss is within 1 % of f32's, and falls to a half. In any
+  order of its shares, a step has the same bits. The workspace takes less than three quarters of f32's.
 - maxima: what is compared for equality is kept as it is, so the gradient of a maximum finds it again.
 Needs the standard library only. Prints TAP."""
 import argparse, os, random, subprocess, sys, tempfile
@@ -21,15 +21,15 @@ sys.path[:0] = [os.path.join(HERE, "..")]
 import onnx_wire as wire        # noqa: E402
 
 HEAD = """#include "f32.h"
-#include "bf16.h"
+#include "half.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static f32_gradients_workspace f32_work;
-static bf16_gradients_workspace bf16_work;
+static half_gradients_workspace half_work;
 static f32_params params, grads;
-static bf16_params params16, grads16;
+static half_params params16, grads16;
 
 /* Shares from the last to the first: on no more than one thread, in another order than without any. */
 static void backwards(void *pool, int parts, void (*task)(void *argument, int part), void *argument)
@@ -48,9 +48,9 @@ int main(void)
     for (int i = 0; i < %(m)d * %(n)d; i++) target[i] = (float)(i * 7919 %% 61) / 7 - 4;
     const float *const from = (const float *)&grads, *const to = (const float *)&grads16;
     f32_params_init(&params);
-    bf16_params_init(&params16);
+    half_params_init(&params16);
     if (f32_gradients(&f32_work, x, &params, target, loss, &grads)) return 2;
-    if (bf16_gradients(&bf16_work, x, &params16, target, loss16, &grads16, &turned)) return 3;
+    if (half_gradients(&half_work, x, &params16, target, loss16, &grads16, &turned)) return 3;
     if (memcmp(loss, loss16, sizeof loss)) return puts("the loss differs"), 1;
     for (size_t i = 0; i < sizeof grads / sizeof *from; i++)
         if (from[i] < to[i] || from[i] > to[i])
@@ -61,31 +61,31 @@ int main(void)
 
 CURVES = HEAD + """
 static f32_state state;
-static bf16_state state16;
-static bf16_params again;
+static half_state state16;
+static half_params again;
 
 int main(void)
 {
     static int64_t words[4 * 32], next[4 * 32];
     float loss[1], loss16[1], begin = 0;
-    if (sizeof bf16_work * 4 > sizeof f32_work * 3) return puts("the workspace is no smaller"), 1;
+    if (sizeof half_work * 4 > sizeof f32_work * 3) return puts("the workspace is no smaller"), 1;
     double worst = 0;
     for (int i = 0; i < 4 * 32; i++) words[i] = i * 7919 %% 97, next[i] = (i * 7919 + 5) %% 97;
     f32_params_init(&params);
-    bf16_params_init(&params16);
+    half_params_init(&params16);
     for (int step = 1; step <= 40; step++) {
         if (f32_gradients(&f32_work, words, &params, next, loss, &grads)) return 2;
-        if (bf16_gradients(&bf16_work, words, &params16, next, loss16, &grads16, NULL)) return 3;
-        if (bf16_gradients(&bf16_work, words, &params16, next, loss16, &again, &turned)) return 3;
+        if (half_gradients(&half_work, words, &params16, next, loss16, &grads16, NULL)) return 3;
+        if (half_gradients(&half_work, words, &params16, next, loss16, &again, &turned)) return 3;
         if (memcmp(&again, &grads16, sizeof again)) return puts("shares in another order have other bits"), 1;
         if (fabsf(*loss16 - *loss) > 0.01f * *loss) return printf("step %%d: %%g, not %%g\\n", step, *loss16, *loss), 1;
         if (step == 1) {
             begin = *loss;
 %(norms)s
-            if (worst > 0x1p-6 || worst < 0x1p-12) return printf("gradients differ by %%g\\n", worst), 1;
+            if (worst > %(most)s || worst < %(least)s) return printf("gradients differ by %%g\\n", worst), 1;
         }
         f32_update(0.003f, 0.9f, 0.999f, 1e-8f, 0, (float)step, &params, &grads, &state);
-        bf16_update(0.003f, 0.9f, 0.999f, 1e-8f, 0, (float)step, &params16, &grads16, &state16, NULL);
+        half_update(0.003f, 0.9f, 0.999f, 1e-8f, 0, (float)step, &params16, &grads16, &state16, NULL);
     }
     if (*loss > begin / 2) return printf("%%g after %%g: nothing is learnt\\n", *loss, begin), 1;
     return 0;
@@ -122,12 +122,12 @@ def ran(args, tmp, model, options, program):
         subprocess.run([args.burncc, model, "--train", "--quiet", "--target", args.target, *options, *more,
                         "-o", os.path.join(tmp, name + ".c")], check=True)
     module("f32", [])
-    module("bf16", ["--precision", "bf16", "--threads", "3:0"])
+    module("half", ["--precision", args.precision, "--threads", "3:0", "--loss-scale", "none"])
     with open(os.path.join(tmp, "main.c"), "w") as file:
         file.write(program(open(os.path.join(tmp, "f32.h")).read()))
     flags = "-std=c11 -O2 -Wall -Wconversion -Wshadow -Werror".split() + args.flags.split()
     subprocess.run([args.cc, *flags, "-I", tmp, "-I", os.path.join(ROOT, "runtime"),
-                    *(os.path.join(tmp, c) for c in ("main.c", "f32.c", "bf16.c")), "-lm",
+                    *(os.path.join(tmp, c) for c in ("main.c", "f32.c", "half.c")), "-lm",
                     "-o", os.path.join(tmp, "main")], check=True)
     done = subprocess.run([os.path.join(tmp, "main")], capture_output=True, text=True)
     return done.returncode == 0, done.stdout.strip() or f"exit {done.returncode}"
@@ -143,7 +143,8 @@ def curves(args, tmp):
     def program(header):
         fields = header[header.index("typedef struct f32_params"):header.index("} f32_params;")].split("\n")[1:-1]
         names = [line.split("[")[0].split()[-1] for line in fields]
-        return CURVES % {"norms": "\n".join(NORM % {"f": name} for name in names)}
+        most, least = ("0x1p-6", "0x1p-12") if args.precision == "bf16" else ("0x1p-9", "0x1p-15")
+        return CURVES % {"norms": "\n".join(NORM % {"f": name} for name in names), "most": most, "least": least}
     sizes = "layers=2 width=64 heads=4 vocabulary=97 positions=32".split()
     return ran(args, tmp, os.path.join(ROOT, "models", "gpt2.c"),
                ["--optimizer", "adam", "--dim", "batch=4", "--dim", "length=32", "--seed", "7",
@@ -157,9 +158,9 @@ int main(void)
     for (int i = 0; i < 64 * 32; i++) x[i] = (float)(i * 7919 %% 1009) / 1009 - 0.5f;
     for (int i = 0; i < 64; i++) target[i] = 3;
     f32_params_init(&params);
-    bf16_params_init(&params16);
+    half_params_init(&params16);
     if (f32_gradients(&f32_work, x, &params, target, loss, &grads)) return 2;
-    if (bf16_gradients(&bf16_work, x, &params16, target, loss16, &grads16, &turned)) return 3;
+    if (half_gradients(&half_work, x, &params16, target, loss16, &grads16, &turned)) return 3;
     if (fabsf(*loss - *loss16) > 0.01f * *loss) return printf("loss %%g, not %%g\\n", *loss16, *loss), 1;
     double sum = 0, off = 0;
     for (size_t i = 0; i < sizeof grads.a / sizeof *grads.a; i++) {
@@ -190,10 +191,13 @@ def main():
     p.add_argument("burncc"), p.add_argument("--cc", default=os.environ.get("CC", "cc"))
     p.add_argument("--flags", default=""), p.add_argument("--target", default="generic")
     args = p.parse_args()
-    cases = [(f"exact {m}x{i}x{k}x{n}", lambda tmp, s=(m, i, k, n): exact(args, tmp, *s))
-             for m, i, k, n in ((32, 40, 51, 64), (64, 17, 99, 128), (16, 33, 2100, 64))]
-    cases.append(("curves of f32", lambda tmp: curves(args, tmp)))
-    cases.append(("maxima", lambda tmp: maxima(args, tmp)))
+    cases = []
+    for precision in ("bf16", "f16"):
+        of = argparse.Namespace(**vars(args), precision=precision)
+        cases += [(f"{precision}: exact {m}x{i}x{k}x{n}", lambda tmp, of=of, s=(m, i, k, n): exact(of, tmp, *s))
+                  for m, i, k, n in ((32, 40, 51, 64), (64, 17, 99, 128), (16, 33, 2100, 64))]
+        cases.append((f"{precision}: curves of f32", lambda tmp, of=of: curves(of, tmp)))
+        cases.append((f"{precision}: maxima", lambda tmp, of=of: maxima(of, tmp)))
     bad = 0
     for at, (name, run) in enumerate(cases, 1):
         with tempfile.TemporaryDirectory() as tmp:
