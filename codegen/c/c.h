@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// State of one generated C file, shared by c.c (kernels), program.c (run functions) and file.c (header, assembly,
-// writing).
+// State of one generated C file, shared by c.c and filled.c (kernels), program.c (run functions) and file.c (header,
+// assembly, writing).
 #ifndef BURNCC_CODEGEN_C_H
 #define BURNCC_CODEGEN_C_H
 #include "codegen/codegen.h"
@@ -74,7 +74,13 @@ void c_custom(CFile *g, KernelText *t);                   // custom.c: the same 
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // its parameters are what it writes and then what it reads, values of the same bytes being one
 void c_take_params(CFile *g, KernelText *t);
-void c_print_params(CFile *g, const KernelText *t, Text *out);
+void c_print_params(CFile *g, const KernelText *t, Text *out, int from);    // of the pointers those from `from` on
+void c_add_param(CFile *g, KernelText *t, Value *v, bool written);
+const char *c_param_name(const KernelText *t, const Value *v);              // of an operand
+const char *c_address(void *ctx, Value *v, const char *index);
+Dialect c_dialect(KernelText *t);                         // of the loop printer
+void c_template_kernel(CFile *g, KernelText *t);          // filled.c: of a kernel with an epilogue
+void c_call_kernel(CFile *g, KernelText *t);              // the same of one without
 // offsets.c: of a loop kernel: params[].at, and `kernel` is what is left
 void c_take_offsets(CFile *g, KernelText *t);
 // share.c: the functions of a file, those of the same text once; of *t stays what its calls take

@@ -214,7 +214,7 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
     const char *scratch = gpu_counters(k) > 0 || (gpu_calls(k) && k->scratch_bytes) ? ", unsigned char *scratch" : "";
     c_take_params(g, t);
     text_printf(&g->c, "static void %s(burn_gpu_call *gpu%s", t->name, t->n_params || k->sizes.n ? ", " : "");
-    c_print_params(g, t, &g->c);
+    c_print_params(g, t, &g->c, 0);
     text_printf(&g->c, "%s)\n{\n", scratch);
     int pass = 0;
     for (const Shader *of = &s; of && of->points; of = of->then)
