@@ -118,6 +118,7 @@ Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from
 static inline bool dim_is_const(Dim d) { return d >= 0; }
 Dim dim_add(Graph *g, Dim a, Dim b);
 Dim dim_sub(Graph *g, Dim a, Dim b);
+Dim dim_offset(Graph *g, Dim d, int64_t k);             // d + k, k of any sign: a negative Dim is a symbolic one
 Dim dim_mul(Graph *g, Dim a, Dim b);
 Dim dim_div(Graph *g, Dim a, Dim b);                    // floor
 Dim dim_ceil_div(Graph *g, Dim a, Dim b);

@@ -150,25 +150,6 @@ static void print_own(Printing *p, Text *out, int which, uint64_t used) {
     text_printf(out, "%s    return own;\n}\n\n", any ? "" : "    own.none = 0;\n");
 }
 
-// float A_at(own, k), of a factor
-static void print_element(Printing *p, Text *out, int which) {
-    const Kernel *k = p->kernel;
-    Expr *e = k->product.factor[which];
-    const char name = which ? 'B' : 'A';
-    uint64_t used = e->axes_used;
-    Dialect d = glsl_dialect(p);
-    d.store = give_back;
-    for (int i = 0; i < 2 * k->axes.n; i++)
-        if (is_digit(k, COORD_K, i)) used &= ~(UINT64_C(1) << i);
-    print_own(p, out, which, used);
-    text_printf(out, "float %c_at(const %c_own own, const int k) {\n", name, name);
-    for (int i = 0; i < 64; i++)
-        if (used >> i & 1) text_printf(out, "    const int i%d = own.i%d;\n", i, i);
-    print_digits(out, k, COORD_K, e->axes_used);
-    print_body(p, out, &d, e, expr_index(k->exprs, 0));
-    text_printf(out, "}\n\n");
-}
-
 static Expr *load_of(Expr *e, const Value *v) {
     Expr *found = !e || (e->op == E_Load && e->value == v) ? e : NULL;
     for (int i = 0; e && i < 3 && !found; i++) found = load_of(e->a[i], v);
@@ -281,20 +262,23 @@ static bool whole_eights(const Printing *p, int which, DType to) {
     return layout_region(p->layout, e->value).at % (8 * (int64_t)sizeof(uint16_t)) == 0;
 }
 
-// uvec4 A8_at(own, k): the bits of eight elements from there on.
-static void print_eight(Printing *p, Text *out, int which) {
+// float A_at(own, k), of a factor; `eight`: uvec4 A8_at(own, k), the bits of eight elements from there on.
+static void print_element(Printing *p, Text *out, int which, bool eight) {
     const Kernel *k = p->kernel;
     Expr *e = k->product.factor[which];
     const char name = which ? 'B' : 'A';
     uint64_t used = e->axes_used;
     Dialect d = glsl_dialect(p);
     d.store = give_back;
-    d.load = load_eight;
-    d.load_if = load_eight_if;
+    if (eight) {
+        d.load = load_eight;
+        d.load_if = load_eight_if;
+    }
     for (int i = 0; i < 2 * k->axes.n; i++)
         if (is_digit(k, COORD_K, i)) used &= ~(UINT64_C(1) << i);
     print_own(p, out, which, used);
-    text_printf(out, "uvec4 %c8_at(const %c_own own, const int k) {\n", name, name);
+    text_printf(out, "%s %c%s_at(const %c_own own, const int k) {\n", eight ? "uvec4" : "float", name, eight ? "8" : "",
+        name);
     for (int i = 0; i < 64; i++)
         if (used >> i & 1) text_printf(out, "    const int i%d = own.i%d;\n", i, i);
     print_digits(out, k, COORD_K, e->axes_used);
@@ -308,8 +292,7 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         { "A8_AT", "own, k", "A8_at(own, k)" }, { "B8_AT", "own, k", "B8_at(own, k)" } };
     for (int i = 0; i < 2; i++) {
         wide[i] = whole_eights(p, i, to);
-        if (wide[i]) print_eight(p, out, i);
-        else print_element(p, out, i);
+        print_element(p, out, i, wide[i]);
         const char *element =
             wide[i] ? "0u" : glsl_bits_text(p, to, i ? "B_at(own, k)" : "A_at(own, k)");
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
@@ -361,7 +344,7 @@ bool glsl_product(Printing *p, Shader *out) {
         const bool four = along && (take_fours(p, i) || (k->product.few && i));
         if (!four) glsl_refuse(n, holes, wide[i]);
         if (four) print_four(p, &body, i, along);
-        else print_element(p, &body, i);
+        else print_element(p, &body, i, false);
     }
     if (k->product.few) holes[n++] = (Hole){ "FLIGHT", NULL, number_text(p->arena, flight(p)) };
     for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];

@@ -90,9 +90,8 @@ Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t g
                              "least 1; pin their sizes with --dim NAME=V",
             MAX_RANK / 2);
     for (int i = 0; i < rank; i++) {
-        const int64_t pads = win->pads[i] + win->pads[rank + i];        // which crop where they are negative
         Dim kernel = w->type.dim[2 + i], reach = dim_mul(g, dim_sub(g, kernel, 1), win->dilations[i]),
-            size = x->type.dim[2 + i], padded = pads < 0 ? dim_sub(g, size, -pads) : dim_add(g, size, pads);
+            padded = dim_offset(g, x->type.dim[2 + i], win->pads[i] + win->pads[rank + i]);
         Dim last = dim_sub(g, dim_sub(g, padded, reach), 1);
         dims[i] = kernel;
         out[2 + i] = dims[rank + i] = dim_add(g, dim_div(g, last, win->strides[i]), 1);

@@ -209,6 +209,8 @@ Dim dim_sub(Graph *g, Dim a, Dim b) {
     return dim_intern(g, &s);
 }
 
+Dim dim_offset(Graph *g, Dim d, int64_t k) { return k >= 0 ? dim_add(g, d, k) : dim_sub(g, d, -k); }
+
 Dim dim_mul(Graph *g, Dim a, Dim b) {
     if (dim_is_const(a) && dim_is_const(b)) return times(a, b);
     Sum x = sum_of(g, a), y = sum_of(g, b), s = { 0 };

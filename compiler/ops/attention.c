@@ -5,11 +5,7 @@
 #include "table.h"
 
 bool expand_softmax_grad(Node *n, Value **out) {
-    Graph *g = n->graph;
-    Value *y = n->in[0], *dy = n->in[1];
-    const int64_t axis = y->type.rank - 1;
-    Value *mean = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, y, dy), 1, &axis, true);
-    return expand_done(n, b_binary(g, OP_Mul, y, b_binary(g, OP_Sub, dy, mean)), out);
+    return expand_done(n, softmax_gradient(n->graph, n->in[0], n->in[1], n->in[0]->type.rank - 1), out);
 }
 
 const int64_t *attention_grad_perm(const Node *n, int which) {

@@ -78,10 +78,6 @@ bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b) {
     return type_broadcast(out, a, b);
 }
 
-Dim dim_offset(Graph *g, Dim d, int64_t k) {
-    return k >= 0 ? dim_add(g, d, k) : dim_sub(g, d, -k);
-}
-
 // ---------------------------------------------------------------- evaluation
 Scalar element_get(const Tensor *t, int64_t i) {
     if (dtype_is_float(t->type.dtype)) return (Scalar){ .f = tensor_get_f(t, i) };

@@ -23,7 +23,6 @@ bool dims_agree(Node *n, Dim a, Dim b);
 bool dims_broadcast(Node *n, Type *out, const Type *a, const Type *b);      // type_broadcast, with the same check
 // a constant dimension, else a diagnostic that names --dim
 bool op_static(Node *n, Dim d, const char *why);
-Dim dim_offset(Graph *g, Dim d, int64_t k);                                 // d + k, k of any sign
 
 // A window that slides over the spatial axes of [n,c,...], or with attribute channels_last of [n,...,c]: windows and
 // convolutions. Attributes strides and dilations default to 1, pads (lo... hi...) to 0. Output o and kernel position
@@ -42,6 +41,9 @@ bool geometry_check(Node *n, int spatial);                                  // t
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
 // output size of spatial axis i over an input of size d
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);
+
+// composite.c: y (dy - sum(y dy)) of y, a softmax along axis: of what the forward pass computes nothing but y is read
+Value *softmax_gradient(Graph *g, Value *y, Value *dy, int64_t axis);
 
 // ---- evaluation
 // One element by the class of its dtype: .f for floats, .i for integers and bool, .u the address of a string.

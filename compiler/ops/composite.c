@@ -78,13 +78,15 @@ bool expand_softmax(Node *n, Value **out) {
     return expand_done(n, b_where(g, none, b_like(g, y, 0), y), out);
 }
 
-// y (dy - sum(y dy)): of what the forward pass computes nothing but y is read.
+Value *softmax_gradient(Graph *g, Value *y, Value *dy, int64_t axis) {
+    Value *mean = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, y, dy), 1, &axis, true);
+    return b_binary(g, OP_Mul, y, b_binary(g, OP_Sub, dy, mean));
+}
+
 bool grad_softmax(Node *n, Value *const *dout, Value **din) {
-    Graph *g = n->graph;
     int64_t axis;
     if (!softmax_axis(n, &axis)) return false;
-    Value *y = n->out[0], *mean = b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, y, dout[0]), 1, &axis, true);
-    din[0] = b_binary(g, OP_Mul, y, b_binary(g, OP_Sub, dout[0], mean));
+    din[0] = softmax_gradient(n->graph, n->out[0], dout[0], axis);
     return din[0] != NULL;
 }
 
