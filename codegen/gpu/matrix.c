@@ -23,38 +23,91 @@ static const char *bits_text(Printing *p, int which, DType to) {
     return glsl_bits_text(p, to, element);
 }
 
-static const char *eight_text(Printing *p, int which) {
-    const Contraction *s = &p->kernel->gemm;
+// How eight elements of an operand that lie together are read at once. along: 1: along the terms, 2: along its rows or
+// columns, 0: they are not
+typedef enum Reading { READ_WHOLE,                      // as matrices have them, from a multiple of eight on
+                       READ_ANYWHERE,                   // the same from anywhere: parts of two vectors
+                       READ_F32 } Reading;              // as floats, which are rounded on their way
+typedef struct Eights { int along; Reading how; } Eights;
+
+// near: from one term to the next, far: to the operand's next row or column
+static Eights eights_of(const Printing *p, int which, DType to, Dim near, Dim terms, Dim far, Dim extent, Dim batch) {
     Value *v = p->kernel->operand[which];
-    return arena_printf(p->arena, "%s[%s / %d + %lld + ((own) + (k) * %lld) / %d]", glsl_wide(p, v, WIDE_U16X8),
-        glsl_origin(p, v), VECTOR, (long long)(p->kernel->operand_at[which] / VECTOR),
-        (long long)(which ? s->b_row : s->a_col), VECTOR);
+    const DType element = layout_element(p->layout, v);
+    const bool begins = layout_region(p->layout, v).at % (VECTOR * (int64_t)dtype_size(element)) == 0,
+               whole = begins && eights(p->kernel->operand_at[which]) && eights(batch);
+    const Reading how = element == DT_F32 ? READ_F32 : READ_WHOLE;
+    const int along = near == 1 ? 1 : far == 1 ? 2 : 0;
+    if (element != to && element != DT_F32) return (Eights){ 0 };
+    if (whole && near == 1 && eights(far) && eights(terms)) return (Eights){ 1, how };
+    if (whole && far == 1 && eights(near) && eights(extent)) return (Eights){ 2, how };
+    return (Eights){ begins && element == to ? along : 0, READ_ANYWHERE };
 }
 
-// Along which axis eight elements of an operand lie together: 1: along the terms, which are `near` apart, 2: along its
-// rows or columns, `far` apart; 0: along none.
-static int wide_of(const Printing *p, int which, DType to, Dim near, Dim terms, Dim far, Dim extent, Dim batch) {
+// uvec4 A_eight(i, n): the bits of eight elements from the operand's element i on, and 0 for those behind the first n
+static void print_anywhere(Printing *p, Text *out, int which) {
     Value *v = p->kernel->operand[which];
-    if (layout_element(p->layout, v) != to || layout_region(p->layout, v).at % (2 * VECTOR)
-        || !eights(p->kernel->operand_at[which]) || !eights(batch))
-        return 0;
-    return near == 1 && eights(far) && eights(terms) ? 1 : far == 1 && eights(near) && eights(extent) ? 2 : 0;
+    const char *view = glsl_wide(p, v, WIDE_U16X8);
+    text_printf(out,
+        "uvec4 %c_eight(const int i, const int n) {\n"
+        "    const int first = i / %d, behind = min(first + 1, %s / %d + %lld);\n"
+        "    uvec4 x = %s[first], y = %s[behind];\n"
+        "    if ((i & 4) != 0) { x = uvec4(x.zw, y.xy); y = y.zwzw; }\n"
+        "    if ((i & 2) != 0) { x = uvec4(x.yzw, y.x); y = y.yzwx; }\n"
+        "    if ((i & 1) != 0) x = x >> 16 | uvec4(x.yzw, y.x) << 16;\n"
+        "    const ivec4 left = ivec4(n) - ivec4(0, 2, 4, 6);\n"
+        "    return n >= %d ? x : mix(uvec4(0u), x & mix(uvec4(0xFFFFu), uvec4(~0u), greaterThan(left, ivec4(1))),\n"
+        "        greaterThan(left, ivec4(0)));\n}\n\n",
+        "AB"[which], VECTOR, glsl_origin(p, v), VECTOR,
+        (long long)((layout_region(p->layout, v).bytes / 2 - 1) / VECTOR), view, view, VECTOR);
+}
+
+// uvec4 A_eight(i): the bits of eight floats from the operand's element i on
+static void print_rounded(Printing *p, Text *out, int which, DType to) {
+    const char *view = glsl_wide(p, p->kernel->operand[which], WIDE_F32X4);
+    text_printf(out,
+        "uvec4 %c_eight(const int i) {\n    const vec4 x = %s[i / 4], y = %s[i / 4 + 1];\n    return uvec4(",
+        "AB"[which], view, view);
+    for (int i = 0; i < VECTOR / 2; i++)
+        text_printf(out, "%s%s | %s << 16", i ? ", " : "",
+            glsl_bits_text(p, to, arena_printf(p->arena, "%c.%c", "xy"[i / 2], "xz"[i % 2])),
+            glsl_bits_text(p, to, arena_printf(p->arena, "%c.%c", "xy"[i / 2], "yw"[i % 2])));
+    text_printf(out, ");\n}\n\n");
+}
+
+// Element (own, k) of an operand and the seven behind it, by these functions or where they lie.
+static const char *eight_text(Printing *p, Text *out, int which, DType to, Eights eights) {
+    const Contraction *s = &p->kernel->gemm;
+    Value *v = p->kernel->operand[which];
+    const char *name = which ? "B_eight" : "A_eight";
+    const long long at = p->kernel->operand_at[which], step = which ? s->b_row : s->a_col, terms = s->k;
+    if (eights.how == READ_WHOLE)
+        return arena_printf(p->arena, "%s[%s / %d + %lld + ((own) + (k) * %lld) / %d]", glsl_wide(p, v, WIDE_U16X8),
+            glsl_origin(p, v), VECTOR, at / VECTOR, step, VECTOR);
+    if (eights.how == READ_F32) print_rounded(p, out, which, to);
+    else print_anywhere(p, out, which);
+    const char *i = arena_printf(p->arena, "%s + %lld + (own) + (k) * %lld", glsl_origin(p, v), at, step);
+    return eights.how == READ_F32  ? arena_printf(p->arena, "%s(%s)", name, i) :
+           eights.along == 1       ? arena_printf(p->arena, "%s(%s, %lld - (k))", name, i, terms) :
+                                     arena_printf(p->arena, "%s(%s, %d)", name, i, VECTOR);
 }
 
 // Of a matrix product: its operands where they lie.
 static void operands(Printing *p, Text *out, DType to, int wide[2], bool runs[2], Hole *holes, int *n) {
     const Contraction *s = &p->kernel->gemm;
-    wide[0] = wide_of(p, 0, to, s->a_col, s->k, s->a_row, s->m, s->a_batch);
-    wide[1] = wide_of(p, 1, to, s->b_row, s->k, s->b_col, s->n, s->b_batch);
+    const Eights eight[2] = { eights_of(p, 0, to, s->a_col, s->k, s->a_row, s->m, s->a_batch),
+        eights_of(p, 1, to, s->b_row, s->k, s->b_col, s->n, s->b_batch) };
     runs[0] = s->a_row != 1;
     runs[1] = s->b_row == 1;
     for (int i = 0; i < 2; i++) {
+        wide[i] = eight[i].along;
         holes[(*n)++] = (Hole){ i ? "B_OWN" : "A_OWN", NULL, "int" };
         holes[(*n)++] = (Hole){ i ? "B_OWN_AT" : "A_OWN_AT", i ? "b, n" : "b, m",
             arena_printf(p->arena, i ? "((b) * %lld + (n) * %lld)" : "((b) * %lld + (m) * %lld)",
                 (long long)(i ? s->b_batch : s->a_batch), (long long)(i ? s->b_col : s->a_row)) };
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", wide[i] ? "0u" : bits_text(p, i, to) };
-        holes[(*n)++] = (Hole){ i ? "B8_AT" : "A8_AT", "own, k", wide[i] ? eight_text(p, i) : "uvec4(0u)" };
+        holes[(*n)++] = (Hole){ i ? "B8_AT" : "A8_AT", "own, k",
+            wide[i] ? eight_text(p, out, i, to, eight[i]) : "uvec4(0u)" };
     }
     glsl_finish(p, out);
 }

@@ -40,6 +40,11 @@ def product(name, m, k, n, **attributes):
                  node("Relu", ["s"], ["r"]), node("MatMul", ["r", "v"], ["y"])], [m, k], [m, 16],
           {"w": [n, k] if attributes else [k, n], "b": [n], "v": [n, 16]})
 
+# the factors as the model has them: a left one of f32
+def given(name, m, k, n):
+    write(name, [node("MatMul", ["x", "w"], ["s"]), node("Relu", ["s"], ["r"]), node("MatMul", ["r", "v"], ["y"])],
+          [m, k], [m, 16], {"w": [k, n], "v": [n, 16]})
+
 # heads that share keys by groups, whose queries, keys and values come of a kernel of their own
 def attention(name, batch, heads, groups, t, d, banded=False):
     share = heads // groups
@@ -68,6 +73,8 @@ product("product_turned", 40, 64, 48, transB=1)
 product("product_odd", 37, 51, 45)
 product("product_shares", 40, 1024, 48)
 product("product_large", 300, 72, 520)
+given("product_f32", 40, 64, 48)
+given("product_f32_odd", 37, 51, 45)
 END
 # of model $1 in $2, at most this error relative to the largest element, beside the kernels for devices without units:
 # sums in another order, and so now and then another rounding on the way
@@ -93,6 +100,12 @@ grep -q 'conv_c, on matrix units' out
 result $? "windows go to matrix units"
 grep -q 'return a_u16x8_if(' out && grep -Eq 'EACH_STEPS = \(STEPS \+ ([248]|16) - 1\)' out
 result $? "eight channels at a time, in shares"
+"$burncc" product_odd/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
+grep -q '^uvec4 A_eight(const int i, const int n)' out && grep -q '^uvec4 B_eight(const int i, const int n)' out
+result $? "eight of a row that begins anywhere at a time"
+"$burncc" product_f32/model.onnx --target vulkan --precision bf16 --dump glsl >out 2>err
+grep -q '^uvec4 A_eight(const int i) {' out
+result $? "and eight of f32, rounded on their way"
 "$burncc" attention/model.onnx --target vulkan --precision bf16 --dump glsl >out 2>err
 grep -q 'MATRIX_C score' out
 result $? "scores on matrix units"
