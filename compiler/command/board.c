@@ -30,6 +30,8 @@ static const Board boards[] = {
     { "cortex-m85", "mps3-an547", 0, 0x70000000, 32 * MEGA, 0x72000000, 64 * MEGA, 31.25 },
     { "rv32imc", "virt -bios none", 0x80000000, 0x80000000 + KILO, 32 * MEGA, 0x82000000, 64 * MEGA, 1 },
     { "rv32imafc", "virt -bios none", 0x80000000, 0x80000000 + KILO, 32 * MEGA, 0x82000000, 64 * MEGA, 1 },
+    { "rv32imafcv", "virt -bios none -cpu rv32,v=true,vlen=128,vext_spec=v1.0", 0x80000000, 0x80000000 + KILO,
+        32 * MEGA, 0x82000000, 64 * MEGA, 1 },
 };
 
 static const Board *board_of(const Target *t) {

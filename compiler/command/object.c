@@ -150,6 +150,27 @@ static bool read_frames(const Reader *r, const char *path) {
     return true;
 }
 
+// Does the stack pointer move by a multiple of a vector's length, which the processor knows? clang's list says nothing
+// of that: csrr t, vlenb; ...; sub sp, sp, t.
+static bool frame_scales(const uint8_t *code, uint32_t bytes) {
+    bool length = false, moved = false;
+    for (uint32_t at = 0; at + 4 <= bytes; at += 2) {
+        const uint32_t instruction = word(code + at);
+        length |= (instruction & 0xfffff07f) == 0xc2202073;
+        moved |= length && (instruction & 0xfe0fffff) == 0x40010133;
+    }
+    return moved;
+}
+
+static void find_scaling(const Reader *r) {
+    enum { EM_RISCV = 243 };
+    for (int i = 0; r->out->machine == EM_RISCV && i < r->out->n_sections; i++) {
+        const ElfSection *s = &r->sections[i];
+        if (s->flags & SHF_EXECINSTR && s->type != SHT_NOBITS)
+            r->out->sections[i].unbounded |= frame_scales(r->at + s->offset, s->size);
+    }
+}
+
 static void mark(Object *o, int at) {
     ObjectSection *s = &o->sections[at];
     if (s->wanted) return;
@@ -168,6 +189,7 @@ Object *object_read(Arena *a, const Unlinked *from) {
         if (s->type == SHT_SYMTAB) read_symbols(&r, s);
     }
     if (read) r.out->frames = read_frames(&r, from->frames);
+    if (read) find_scaling(&r);
     file_unmap(&file);
     for (int i = 0; read && i < r.out->n_sections; i++)
         if (r.out->sections[i].open) mark(r.out, i);

@@ -12,7 +12,8 @@
 // Processors of microcontrollers have no cache, or a small one before flash that no schedule may count on: l2 is a few
 // KiB of what they read and write anyway. Their code takes flags that forbid contraction: multiply-adds are asked for
 // where they are (templates/c/vec.h), so that results are the same bits everywhere; clang makes fmaf an instruction
-// where it sets no errno. Gcc knows no cortex-m85 before 13.
+// where it sets no errno. Gcc knows no cortex-m85 before 13. Vectors of RISC-V that a compiler makes of loops by itself
+// end in frames of a size that only the processor knows.
 #define EXACT " -ffp-contract=off -fno-math-errno"
 #define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu EXACT
 #define CORTEX_M_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
@@ -175,6 +176,12 @@ static const Target targets[] = {
         .registers = 32,
         .flags = "-O2 -march=rv32imafc -mabi=ilp32f" EXACT,
         .about = "RISC-V of 32 bits with floats: 32 registers, fused" },
+    { .name = "rv32imafcv",
+        RV32_ROW,
+        .registers = 32,
+        .integers = INTEGER_RVV,
+        .flags = "-O2 -march=rv32imafc_zve32f_zvl128b -mabi=ilp32f -fno-tree-vectorize -fno-tree-slp-vectorize" EXACT,
+        .about = "with vectors (Zve32f or V) of 128 bits or more" },
     { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
     { .name = "plan", .backend_name = "plan", .about = "no code: kernels, and where values lie, as text" },
 };

@@ -11,8 +11,8 @@ enum { MAX_TARGETS = 4 };
 enum { SCALAR_LANES = 4 };
 // What one instruction does with integers that no expression of C says. DSP: two products of 16 bits and their sum
 // (SMLAD; arm_acle.h, __ARM_FEATURE_SIMD32). MVE: vectors of 128 bits with sums of products of bytes (VMLADAVA;
-// arm_mve.h, __ARM_FEATURE_MVE).
-typedef enum IntegerUnit { INTEGER_PLAIN, INTEGER_DSP, INTEGER_MVE } IntegerUnit;
+// arm_mve.h, __ARM_FEATURE_MVE). RVV: RISC-V's vectors, whose length the processor knows (riscv_vector.h).
+typedef enum IntegerUnit { INTEGER_PLAIN, INTEGER_DSP, INTEGER_MVE, INTEGER_RVV } IntegerUnit;
 typedef struct Target {
     const char *name;
     const char *backend_name; const Backend *backend;   // backend_find(backend_name), once a command has chosen it

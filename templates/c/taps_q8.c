@@ -120,12 +120,12 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                     }
                 }
 #else
-                enum { LANES = N < BURN_Q8_LANES ? 4 : BURN_Q8_LANES };
+                enum { LANES = BURN_Q8_LANES(N) };
                 for (ptrdiff_t c = 0; c < N; c += LANES) {
                     const ptrdiff_t first = c + LANES <= N ? c : N - LANES;
                     int32_t sum[MR * LANES];
                     burn_q8_taps(WIDE, MR, LANES, TAPS, tap, B, N, first, sum);
-#if W % MR || N % 8
+#if W % MR || N % BURN_Q8_LANES(N)
                     if (at < x || first < c) {
                         for (ptrdiff_t j = c - first; j < LANES; j++)
                             for (ptrdiff_t i = x - at; i < MR; i++) {

@@ -4,8 +4,9 @@
  *
  * Out: burn_q8_tile, exact 32-bit sums of the products of a few rows by a few columns, and burn_q8_taps, of a few
  * pixels' taps channel by channel. What one instruction gives and no expression of C does is here, for each kind of
- * machine, by arm_mve.h and arm_acle.h: sixteen products into one sum (Helium: VMLADAVA), two products of half words
- * (the DSP extension: SMLAD, and SMLABB with its like), and plain C. All give the same bits. Of wide ones the compiler
+ * machine, by arm_mve.h, arm_acle.h and riscv_vector.h: sixteen products into one sum (Helium: VMLADAVA), two products
+ * of half words (the DSP extension: SMLAD, and SMLABB with its like), as many products into as many sums as the
+ * processor's registers hold (RISC-V's vectors: VWMACC), and plain C. All give the same bits. Of wide ones the compiler
  * has made sure that no sum leaves 32 bits, whatever the numbers.
  */
 #ifndef BURN_VEC_Q8_H
@@ -13,13 +14,20 @@
 #if defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
 #define BURN_Q8_MVE 1
-#define BURN_Q8_LANES 8
+#define BURN_Q8_LANES(n) ((n) < 8 ? 4 : 8)
 #elif defined(__ARM_FEATURE_SIMD32) && defined(__ARM_FEATURE_DSP)
 #include <arm_acle.h>
 #define BURN_Q8_DSP 1
+#elif defined(__riscv_v_intrinsic) && defined(__riscv_zve32x)
+#if __riscv_v_intrinsic >= 11000 && __riscv_v_min_vlen >= 128
+#include <riscv_vector.h>
+#define BURN_Q8_RVV 1
+#define BURN_Q8_LANES(n) ((n) % 16 == 0 ? 16 : (n) < 8 ? 4 : 8)
 #endif
+#endif
+/* Channels at a time of n, for burn_q8_taps. */
 #ifndef BURN_Q8_LANES
-#define BURN_Q8_LANES 4
+#define BURN_Q8_LANES(n) 4
 #endif
 /* Loops over the rows and columns of a tile: their sums are to be in registers. */
 #if defined(__clang__)
@@ -96,11 +104,112 @@ BURN_INLINE int32_t burn_q8_value(int wide, const void *p, ptrdiff_t i)
     return wide ? ((const int16_t *)p)[i] : ((const int8_t *)p)[i];
 }
 
+#if defined(BURN_Q8_RVV)
+/* n elements of 1 or 2 bytes as 16 bits. */
+BURN_INLINE vint16m2_t burn_q8_halves(int wide, const void *p, size_t n)
+{
+    return wide ? __riscv_vle16_v_i16m2(p, n) : __riscv_vsext_vf2_i16m2(__riscv_vle8_v_i8m1(p, n), n);
+}
+
+/* 0 of which the compiler does not know: vectors of it are made where they stand, and not kept, which is to say
+ * spilled, from one tile to the next. */
+BURN_INLINE int32_t burn_q8_zero(void)
+{
+    int32_t zero = 0;
+    __asm__ volatile("" : "+r"(zero));
+    return zero;
+}
+
+BURN_INLINE vint32m4_t burn_q8_zeros(void)
+{
+    return __riscv_vmv_v_x_i32m4(burn_q8_zero(), __riscv_vsetvlmax_e32m4());
+}
+
+/* sum += the first n products; the sums beyond stay. */
+BURN_INLINE vint32m4_t burn_q8_add(vint32m4_t sum, vint16m2_t x, vint16m2_t y, size_t n)
+{
+    return __riscv_vwmacc_vv_i32m4_tu(sum, x, y, n);
+}
+
+BURN_INLINE int32_t burn_q8_total(vint32m4_t sum, vint32m1_t zero)
+{
+    return __riscv_vmv_x_s_i32m1_i32(__riscv_vredsum_vs_i32m4_i32m1(sum, zero, __riscv_vsetvlmax_e32m4()));
+}
+
+/* burn_q8_tile below. Vectors whose length the processor knows are in no array: a tile has up to four sums. */
+BURN_INLINE void burn_q8_tile_sums(int wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
+                                   const int8_t *b, ptrdiff_t bm, int32_t *s)
+{
+    const int apart = rows == 2 ? columns : 1; /* of the second row's sums from the first's */
+    const ptrdiff_t step = wide ? 2 : 1;
+    const unsigned char *x = a, *x1 = burn_q8_at(wide, a, rows == 2 ? am : 0);
+    vint32m4_t s0 = burn_q8_zeros(), s1 = s0, s2 = s0, s3 = s0;
+    for (ptrdiff_t k = n; k > 0;) {
+        const size_t now = __riscv_vsetvl_e16m2((size_t)k);
+        const vint16m2_t row = burn_q8_halves(wide, x, now), y = burn_q8_halves(0, b, now);
+        s0 = burn_q8_add(s0, row, y, now);
+        if (rows == 2) {
+            const vint16m2_t row1 = burn_q8_halves(wide, x1, now);
+            s2 = burn_q8_add(s2, row1, y, now);
+            if (columns > 1) {
+                const vint16m2_t y1 = burn_q8_halves(0, b + bm, now);
+                s1 = burn_q8_add(s1, row, y1, now);
+                s3 = burn_q8_add(s3, row1, y1, now);
+            }
+            x1 += (ptrdiff_t)now * step;
+        } else {
+            if (columns > 1)
+                s1 = burn_q8_add(s1, row, burn_q8_halves(0, b + bm, now), now);
+            if (columns > 2)
+                s2 = burn_q8_add(s2, row, burn_q8_halves(0, b + 2 * bm, now), now);
+            if (columns > 3)
+                s3 = burn_q8_add(s3, row, burn_q8_halves(0, b + 3 * bm, now), now);
+        }
+        x += (ptrdiff_t)now * step;
+        b += now;
+        k -= (ptrdiff_t)now;
+    }
+    const vint32m1_t zero = __riscv_vmv_s_x_i32m1(burn_q8_zero(), 1);
+    s[0] = burn_q8_total(s0, zero);
+    if (columns > 1)
+        s[1] = burn_q8_total(s1, zero);
+    if (rows == 2)
+        s[apart] = burn_q8_total(s2, zero);
+    else if (columns > 2)
+        s[2] = burn_q8_total(s2, zero);
+    if (rows == 2 && columns > 1)
+        s[apart + 1] = burn_q8_total(s3, zero);
+    else if (columns > 3)
+        s[3] = burn_q8_total(s3, zero);
+}
+
+/* burn_q8_taps below. */
+BURN_INLINE void burn_q8_taps_sums(int wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
+                                   ptrdiff_t g, ptrdiff_t c, int32_t *s)
+{
+    const size_t n = (size_t)lanes;
+    vint32m4_t s0 = burn_q8_zeros(), s1 = s0;
+    w += c;
+    for (int t = 0; t < taps; t++, w += g) {
+        const vint16m2_t v = burn_q8_halves(0, w, n);
+        s0 = burn_q8_add(s0, burn_q8_halves(wide, burn_q8_at(wide, x[t], c), n), v, n);
+        if (rows == 2)
+            s1 = burn_q8_add(s1, burn_q8_halves(wide, burn_q8_at(wide, x[taps + t], c), n), v, n);
+    }
+    __riscv_vse32_v_i32m4(s, s0, n);
+    if (rows == 2)
+        __riscv_vse32_v_i32m4(s + n, s1, n);
+}
+#endif
+
 /* s[i*columns + j] = sum over k of a[i*am + k] * b[j*bm + k]. wide, rows and columns (at most 4), n, am and bm are
  * constants where this is inlined. */
 BURN_INLINE void burn_q8_tile(int wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
                               const int8_t *b, ptrdiff_t bm, int32_t *s)
 {
+#if defined(BURN_Q8_RVV)
+    burn_q8_tile_sums(wide, rows, columns, n, a, am, b, bm, s);
+#else
     int32_t sum[16];
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * columns; i++)
@@ -182,6 +291,7 @@ BURN_INLINE void burn_q8_tile(int wide, int rows, int columns, ptrdiff_t n, cons
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * columns; i++)
         s[i] = sum[i];
+#endif
 }
 
 #if defined(BURN_Q8_MVE)
@@ -255,7 +365,7 @@ BURN_INLINE void burn_q8_put_four(void *p, int bytes, ptrdiff_t from, int32x4_t 
 #endif
 
 /* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j]: pixel i's taps begin at x[i*taps]. wide,
- * rows, lanes (4, or BURN_Q8_LANES) and taps are constants where this is inlined. */
+ * rows, lanes (of BURN_Q8_LANES) and taps are constants where this is inlined. */
 BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
                               ptrdiff_t g, ptrdiff_t c, int32_t *s)
 {
@@ -274,6 +384,9 @@ BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const voi
         return;
     }
 #endif
+#if defined(BURN_Q8_RVV)
+    burn_q8_taps_sums(wide, rows, lanes, taps, x, w, g, c, s);
+#else
     w += c;
     int32_t sum[8];
     BURN_Q8_UNROLL
@@ -307,6 +420,7 @@ BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const voi
     BURN_Q8_UNROLL
     for (int i = 0; i < rows * 4; i++)
         s[i] = sum[i];
+#endif
 }
 
 /* n elements, the place behind them. Word by word where machines read words anywhere: the pieces are short, and a
@@ -321,6 +435,12 @@ BURN_INLINE void *burn_q8_copy(int wide, void *to, const void *from, ptrdiff_t n
     for (; i < bytes; i += 16) {
         const mve_pred16_t in = vctp8q((uint32_t)(bytes - i));
         vstrbq_p_u8(q + i, vldrbq_z_u8(p + i, in), in);
+    }
+#elif defined(BURN_Q8_RVV)
+    while (i < bytes) {
+        const size_t now = __riscv_vsetvl_e8m8((size_t)(bytes - i));
+        __riscv_vse8_v_u8m8(q + i, __riscv_vle8_v_u8m8(p + i, now), now);
+        i += (ptrdiff_t)now;
     }
 #elif defined(__ARM_FEATURE_UNALIGNED)
     for (; i + 4 <= bytes; i += 4)
@@ -348,6 +468,15 @@ BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
     const int16x8_t v = wide ? vdupq_n_s16(with) : (int16x8_t)vdupq_n_s8((int8_t)with);
     for (ptrdiff_t i = 0, size = wide ? 2 * n : n; i < size; i += 16)
         vstrbq_p_s8(bytes + i, (int8x16_t)v, vctp8q((uint32_t)(size - i)));
+#elif defined(BURN_Q8_RVV)
+    for (ptrdiff_t i = 0; i < n;) {
+        const size_t now = __riscv_vsetvl_e16m8((size_t)(n - i));
+        if (wide)
+            __riscv_vse16_v_i16m8(halves + i, __riscv_vmv_v_x_i16m8(with, now), now);
+        else
+            __riscv_vse8_v_i8m4(bytes + i, __riscv_vmv_v_x_i8m4((int8_t)with, now), now);
+        i += (ptrdiff_t)now;
+    }
 #else
     for (ptrdiff_t i = 0; i < n; i++) {
         if (wide)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Sums of window.c: a few pixels by four neighbouring output channels, each sum a variable of its own, which compilers
  * keep in a register at -O2 and at -Os, where they unroll nothing that is an array. No scratch memory. Where there are
- * vectors of four floats that multiply and add with one rounding (arm_mve.h), four sums are one: the same bits.
+ * vectors of four floats that multiply and add with one rounding (arm_mve.h, riscv_vector.h), four sums are one: the
+ * same bits.
  */
 #ifndef BURN_WINDOW_H
 #define BURN_WINDOW_H
@@ -10,6 +11,11 @@
 #if __ARM_FEATURE_MVE & 2
 #include <arm_mve.h>
 #define BURN_WINDOW_VECTORS 1
+#endif
+#elif defined(BURN_FUSES) && defined(__riscv_zve32f) && defined(__riscv_v_intrinsic)
+#if __riscv_v_intrinsic >= 11000 && __riscv_v_min_vlen >= 128
+#include <riscv_vector.h>
+#define BURN_WINDOW_RVV 1
 #endif
 #endif
 
@@ -26,6 +32,12 @@ typedef struct burn_window {
 #define BURN_WINDOW_EACH(s, x, v) s##0 = vfmaq_f32(s##0, x##0, v##0);
 #define BURN_WINDOW_FOUR(s, f, v) s##0 = vfmaq_n_f32(s##0, v##0, (f));
 #define BURN_WINDOW_PUT(to, s) vstrwq_f32((to), s##0);
+#elif defined(BURN_WINDOW_RVV)
+#define BURN_WINDOW_ZERO(s) vfloat32m1_t s##0 = __riscv_vfmv_v_f_f32m1(0.0f, 4);
+#define BURN_WINDOW_LOAD(s, p) const vfloat32m1_t s##0 = __riscv_vle32_v_f32m1((p), 4);
+#define BURN_WINDOW_EACH(s, x, v) s##0 = __riscv_vfmacc_vv_f32m1(s##0, x##0, v##0, 4);
+#define BURN_WINDOW_FOUR(s, f, v) s##0 = __riscv_vfmacc_vf_f32m1(s##0, (f), v##0, 4);
+#define BURN_WINDOW_PUT(to, s) __riscv_vse32_v_f32m1((to), s##0, 4);
 #else
 #define BURN_WINDOW_ZERO(s) float s##0 = 0.0f, s##1 = 0.0f, s##2 = 0.0f, s##3 = 0.0f;
 

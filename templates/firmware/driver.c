@@ -217,7 +217,7 @@ __attribute__((used, noreturn, aligned(4))) static void fault(void)
 __attribute__((naked, used, section(".vectors"))) void burncc_entry(void)
 {
     __asm__ volatile("la sp, burncc_stack_top\nla t0, fault\n" CSR_WRITE("t0", "0x305") /* mtvec */
-                     "li t0, 0x2000\n" CSR_SET("t0", "0x300") /* mstatus: floating point is on, where there is one */
+                     "li t0, 0x2200\n" CSR_SET("t0", "0x300") /* mstatus: floats, vectors on */
                      ".option push\n.option norelax\nla gp, __global_pointer$\n.option pop\n"
                      "la tp, burncc_threads\nj start");
 }
