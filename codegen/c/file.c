@@ -60,7 +60,7 @@ static void print_part(Text *c, const char *file, bool bare) {
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
     const Target *m = &g->options->machine;
-    const Language scalar = spell_c_scalar(g->arena), *language = m->lanes == 1 ? &scalar : &spell_c;
+    const Language scalar = spell_c_scalar(g->arena, g->options->small), *language = m->lanes == 1 ? &scalar : &spell_c;
     if (strstr(code->at, "burn_tile") || strstr(code->at, "burn_vf") || strstr(code->at, "BURN_KERNEL")
         || strstr(code->at, "burn_turn(") || strstr(code->at, "burn_pack_w_")) {
         if (!m->vectors) text_printf(out, "#define BURN_PORTABLE 1\n");

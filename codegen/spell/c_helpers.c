@@ -296,10 +296,19 @@ const Helper spell_c_helpers[] = {
     { NULL, NULL }
 };
 
-Language spell_c_scalar(Arena *a) {
-    static const Helper select = FN("float", "burn_select_f32", "bool c, float a, float b", "return c ? a : b;");
+Language spell_c_scalar(Arena *a, bool small) {
+    static const Helper other[] = {
+        FN("float", "burn_select_f32", "bool c, float a, float b", "return c ? a : b;"),
+        // the same bits, with the argument's ends in front of everything: fewer constants and jumps
+        FN("float", "burn_exp_scaled_f32", "float x, uint32_t scale",
+           "uint32_t n;\n    float a = burn_select_f32(x < -104.0f, -104.0f, x);\n"
+           "    float p = burn_exp_parts_f32(burn_select_f32(a > 90.0f, 90.0f, a), &n);\n"
+           "    return burn_scale_f32(p, n + scale);"),
+    };
     Helper *own = arena_copy(a, spell_c_helpers, sizeof spell_c_helpers);
-    for (size_t i = 0; i + 1 < COUNT(spell_c_helpers); i++) if (!strcmp(own[i].name, select.name)) own[i] = select;
+    for (size_t i = 0; i + 1 < COUNT(spell_c_helpers); i++)
+        for (size_t k = 0; k < (small ? COUNT(other) : 1); k++)
+            if (!strcmp(own[i].name, other[k].name)) own[i] = other[k];
     Language l = spell_c;
     l.helpers = own;
     return l;

@@ -197,6 +197,8 @@ static const char *int_format(const Expr *e, const char *usual) {
     return usual;
 }
 
+static const char larger_number[] = "burn_max_num_@($0, $1)";
+
 static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     DType d = e->a[0]->dtype;
     bool equal = e->op == E_Eq;
@@ -204,7 +206,7 @@ static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     if (dtype_class(d) == CLASS_COMPLEX) return equal ? l->complexes.equal : l->complexes.different;
     if (d == DT_INDEX && expr_table[e->op].rule != RULE_CMP) return index_format(l, a, e);
     if (!dtype_is_float(d)) return int_format(e, l->op[e->op].on_int);
-    if (e->op == E_Max && never_nan(e->a[1])) return "burn_max_num_@($0, $1)";
+    if (e->op == E_Max && never_nan(e->a[1])) return larger_number;
     if (e->op == E_Min && never_nan(e->a[1])) return "burn_min_num_@($0, $1)";
     return l->op[e->op].on_float;
 }
@@ -289,6 +291,11 @@ void spell_op(const Language *l, Text *out, const Expr *e, const char *const *op
 
 void spell_step(const Language *l, Text *out, ReduceOp op, DType d, const char *acc, const char *term) {
     Expr side = { .op = E_Acc, .dtype = d }, step = { .op = reduce_step(op, d), .dtype = d, .a = { &side, &side } };
+    if (op == RED_TOP && dtype_is_float(d)) {
+        Filler f = { .l = l, .out = out, .e = &step, .d = d, .operand = { acc, term } };
+        put_format(&f, larger_number);
+        return;
+    }
     spell_op(l, out, &step, (const char *const[]){ acc, term, NULL });
 }
 

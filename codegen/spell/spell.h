@@ -64,8 +64,9 @@ const char *spell_size_operand(Arena *a, const Graph *g, Dim d);    // in parent
 const char *spell_c_storage(DType d);
 const char *spell_c_load(Arena *a, DType d, const char *element);
 const char *spell_c_store(Arena *a, DType d, const char *value);
-// c_helpers.c: C for a processor without vectors, where masks in the place of choices are instructions for nothing
-Language spell_c_scalar(Arena *a);
+// c_helpers.c: C for a processor without vectors, where masks in the place of choices are instructions for nothing;
+// small: where code is to be small
+Language spell_c_scalar(Arena *a, bool small);
 // does a program call an elementary function of an f32 (c_functions.def)?
 bool spell_c_has_functions(const char *program);
 #endif

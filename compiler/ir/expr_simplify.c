@@ -109,7 +109,8 @@ static Expr *simplify_product(ExprPool *p, Expr *x, Expr *y) {
 static bool is_softmax_sum(const Expr *e) {
     const Expr *power = e->op == E_Reduce && e->rop == RED_SUM ? e->a[0] : NULL,
                *z = power && power->op == E_Exp ? power->a[0] : NULL;
-    return z && z->op == E_Sub && z->a[1]->op == E_Reduce && z->a[1]->rop == RED_MAX;
+    const Expr *top = z && z->op == E_Sub && z->a[1]->op == E_Reduce ? z->a[1] : NULL;
+    return top && (top->rop == RED_MAX || top->rop == RED_TOP);
 }
 
 // Dividing by a power of two is multiplying by its reciprocal, as long as that is a normal number.

@@ -109,7 +109,8 @@ Expr *lower_softmax(Lower *l, Node *n, int out, Expr *const *idx) {
     ExprPool *p = l->p;
     DType d = n->out[out]->type.dtype;
     int64_t empty = node_int(n, "empty", EMPTY_NAN);
-    Expr *x = lower_load(l, n->in[0], idx), *top = row_reduced(l, n, RED_MAX, idx, NULL);
+    ReduceOp largest = empty == EMPTY_NAN ? RED_TOP : RED_MAX;         // NaN is in the sum
+    Expr *x = lower_load(l, n->in[0], idx), *top = row_reduced(l, n, largest, idx, NULL);
     Expr *e = expr_unary(p, E_Exp, expr_binary(p, E_Sub, x, top)), *sum = row_reduced(l, n, RED_SUM, idx, top);
     Expr *y = expr_binary(p, E_Div, e, sum);
     lower_shared(l, n->out[out], sum);

@@ -16,7 +16,7 @@
  *   DENSE               1: what a tap row reads is one run: G, XC and DW are 1, XW is IC
  *   SINGLE              1: N, G and MR are 1 and YC is OC: floats of Y follow each other as they are stored
  *   APART               1: with MR 1: its sums are a function that the kernels of a file share
- *   RELU RELU_HERE      1: what is stored is no less than 0 where RELU_HERE is not 0
+ *   RELU LEAST          1: what is stored is no less than 0, where LEAST is 0, or -infinity, where it is 511
  *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
  *   BACK                1: from the last pixel to the first
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
@@ -55,7 +55,7 @@
 #define SINGLE 0
 #define APART 0
 #define RELU 0
-#define RELU_HERE 0
+#define LEAST 0
 #define STRIP 0
 #define BACK 0
 #define EPILOGUE_PARAMS
@@ -69,7 +69,7 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                                )
 {
 #if RELU
-    const float least = RELU_HERE ? 0.0f : -INFINITY;
+    const float least = burn_window_least(LEAST);
 #endif
 #if STRIP
     const ptrdiff_t first_row = strip / OW, end_row = (strip_end + OW - 1) / OW;

@@ -62,6 +62,15 @@ typedef struct burn_window {
     (to)[3] = s##3;
 #endif
 
+/* The float whose sign and exponent these are, the rest 0: a table of sizes has them. */
+BURN_INLINE float burn_window_least(ptrdiff_t top)
+{
+    const uint32_t word = (uint32_t)top << 23;
+    float least;
+    (void)memcpy(&least, &word, sizeof least);
+    return least;
+}
+
 #if defined(__GNUC__)
 #define BURN_SHARED __attribute__((unused)) BURN_KERNEL static
 #else

@@ -61,7 +61,7 @@ if command -v arm-none-eabi-gcc >/dev/null; then
     # two convolutions and a product without a Relu are one function
     status 0 "small code" env CC= BURNCC_CFLAGS= $m4 --optimize size --name small -o small.c -f --report
     text=$(sed -n 's/^flash .*: .text \([0-9]*\),.*/\1/p' out)
-    [ "${text:-9999}" -le 900 ]
+    [ "${text:-9999}" -le 800 ]
     result $? "small code takes $text bytes"
     [ "$(grep -c '^static.* small_k[0-9]*_[^;]*$' small.c)" -gt 0 ] && grep -q 'small_k0_conv1_sizes' small.c
     result $? "its layers are calls of a function with a table"

@@ -193,6 +193,16 @@ def softmax_of_large():
         [tensor("scale", FLOAT, 0.00591716)])
 
 
+def softmax_of_no_number():
+    """A NaN anywhere in a row is all of that row, and of no other; what is infinite is nothing beside what is not."""
+    n, none = 40, float("nan")
+    rows = [[none if j == at else 0.25 * j for j in range(n)] for at in (0, 17, n - 1)]
+    rows += [[none] * n, [-math.inf] * (n - 2) + [3, 3], [math.inf] + [1] * (n - 1)]
+    want = [[none] * n] * 4 + [[0] * (n - 2) + [0.5, 0.5], [none] * n]
+    return Model(
+        [node("Softmax", ["x"], ["y"], axis=1)], [("x", FLOAT, [6, n])], [("y", FLOAT, [6, n])], [([rows], [want])])
+
+
 def layer_norm():
     x, g, b = numbers(51, 4, 19, low=-3, high=5), numbers(52, 19), numbers(53, 19)
 
@@ -358,5 +368,6 @@ def lstm_step():
 
 
 ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, conv_windows, conv_few_channels, matmul_bias,
-       row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, softmax_of_large, layer_norm,
+       row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, softmax_of_large,
+       softmax_of_no_number, layer_norm,
        pooling, response_norm, tied_words, few_columns, strips, strips_of_planes, lstm_step)

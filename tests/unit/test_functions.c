@@ -5,10 +5,10 @@
 //   test_functions [--all | --time] [NAME...]
 //
 // A C file with one loop per function is compiled four ways: scalar and vectorised, both without and with a * b + c
-// contracted. Either two must agree in every bit, all must lie within the function's bound of the exact value (the
-// double function of libm) at every exponent of both signs with many mantissas; --all: at all 2^32 floats. The
-// compiler's report must name each loop as vectorised. --time: CPU time per element of 64 Ki, beside the same loop
-// over libm's function.
+// contracted; scalar without is of the functions as small code has them. Either two must agree in every bit, all must
+// lie within the function's bound of the exact value (the double function of libm) at every exponent of both signs with
+// many mantissas; --all: at all 2^32 floats. The compiler's report must name each loop as vectorised. --time: CPU time
+// per element of 64 Ki, beside the same loop over libm's function.
 #define _POSIX_C_SOURCE 200809L
 #include "codegen/spell/spell.h"
 
@@ -73,7 +73,7 @@ static void report(bool ok, const char *name, const char *detail) {
 // ---------------------------------------------------------------- compiling
 
 // One loop per line, so that the compiler's report tells them apart; first: the number of function 0's line.
-static const char *program(int *first) {
+static const char *program(const Language *l, int *first) {
     Text body, all;
     text_init(&body, arena);
     text_init(&all, arena);
@@ -89,19 +89,25 @@ static const char *program(int *first) {
             functions[i].name, functions[i].libm);
     text_printf(&all,
         "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n");
-    spell_helpers(&spell_c, &all, NULL, body.at);
+    spell_helpers(l, &all, NULL, body.at);
     *first = 1;
     for (const char *s = all.at; *s; s++) *first += *s == '\n';
     text_append(&all, body.at, body.n);
     return all.at;
 }
 
-static void *compile(const char *folder, const char *flags, const char *remarks) {
+static bool write_program(const Language *l, const char *path, int *first) {
+    OutFile *o = out_open(arena, path);
+    const char *text = program(l, first);
+    return o && out_write(o, text, strlen(text)) && out_commit(o);
+}
+
+static void *compile(const char *folder, const char *file, const char *flags, const char *remarks) {
     const char *cc = getenv("CC") ? getenv("CC") : "cc";
     static int made;
     char *library = arena_printf(arena, "%s/%d.so", folder, made++);
-    bool ok = system(arena_printf(arena, "%s %s -w -shared -fPIC -o %s %s/t.c -lm 2>%s/%s", cc, flags, library, folder,
-                  folder, remarks))
+    bool ok = system(arena_printf(arena, "%s %s -w -shared -fPIC -o %s %s/%s -lm 2>%s/%s", cc, flags, library, folder,
+                  file, folder, remarks))
         == 0;
     void *handle = ok ? dlopen(library, RTLD_NOW) : NULL;
     if (!handle) report(false, "compiles", flags);
@@ -298,10 +304,11 @@ int main(int argc, char **argv) {
     arena = arena_new();
     char *folder = arena_strdup(arena, "/tmp/burncc-functions-XXXXXX");
     if (!mkdtemp(folder)) return 1;
-    const char *text = program(&first), *source = arena_printf(arena, "%s/t.c", folder),
-               *cc = getenv("CC") ? getenv("CC") : "cc";
-    OutFile *o = out_open(arena, source);
-    if (!o || !out_write(o, text, strlen(text)) || !out_commit(o)) return 1;
+    const Language small = spell_c_scalar(arena, true);
+    const char *cc = getenv("CC") ? getenv("CC") : "cc";
+    if (!write_program(&small, arena_printf(arena, "%s/small.c", folder), &first)
+        || !write_program(&spell_c, arena_printf(arena, "%s/t.c", folder), &first))
+        return 1;
     bool is_clang = system(arena_printf(arena, "%s -dM -E -x c /dev/null | grep -q __clang__", cc)) == 0;
     const char *report_flags = is_clang ? "-Rpass=loop-vectorize -gline-tables-only" : "-fopt-info-vec-optimized";
 #if defined(__x86_64__)
@@ -310,11 +317,11 @@ int main(int argc, char **argv) {
     const char *machine = "", *checked = "";
 #endif
     void *handle[VARIANTS] = {
-        compile(folder, is_clang ? "-std=c99 -O1 -ffp-contract=off -fno-vectorize" : "-std=c99 -O1 -ffp-contract=off",
-            "plain"),
-        compile(folder, arena_printf(arena, "-O3 %s -ffp-contract=off", machine), "vector"),
-        compile(folder, arena_printf(arena, "-O3 %s -ffp-contract=fast", machine), "contracted"),
-        compile(folder,
+        compile(folder, "small.c",
+            is_clang ? "-std=c99 -O1 -ffp-contract=off -fno-vectorize" : "-std=c99 -O1 -ffp-contract=off", "plain"),
+        compile(folder, "t.c", arena_printf(arena, "-O3 %s -ffp-contract=off", machine), "vector"),
+        compile(folder, "t.c", arena_printf(arena, "-O3 %s -ffp-contract=fast", machine), "contracted"),
+        compile(folder, "t.c",
             arena_printf(arena, "-O3 %s -ffp-contract=fast -fno-tree-vectorize -fno-tree-slp-vectorize", machine),
             "singly"),
     };
@@ -325,7 +332,7 @@ int main(int argc, char **argv) {
             else check_one(&functions[i], handle, all);
             fflush(stdout);
         }
-        if (!timing && compile(folder, arena_printf(arena, "-O3 %s %s", checked, report_flags), "remarks"))
+        if (!timing && compile(folder, "t.c", arena_printf(arena, "-O3 %s %s", checked, report_flags), "remarks"))
             check_vectors(folder, "remarks", first);
     }
     if (!timing) printf("1..%d\n", tests);

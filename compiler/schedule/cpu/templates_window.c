@@ -187,6 +187,8 @@ static bool alike(const Expr *x, const Expr *y) {
     return true;
 }
 
+enum { LOWEST = 511 };                                  // sign and exponent of -infinity
+
 // Of kernels that are the same but for a Relu at the end, whether it is there is an argument: a last layer has none.
 static void share_relu(const Plan *p, Kernel *k) {
     const Template *of = k->template;
@@ -198,7 +200,7 @@ static void share_relu(const Plan *p, Kernel *k) {
         other = other || (e && is_relu(e) != relu && alike(under_relu(e), under_relu(k->stores.at[0].expr)));
     }
     template_hole(p->arena, k, "RELU", other);
-    template_hole_dim(p->arena, k, "RELU_HERE", relu);
+    template_hole_dim(p->arena, k, "LEAST", relu ? 0 : LOWEST);
 }
 
 static void share_relus(const Plan *p) {
