@@ -72,6 +72,25 @@ status 0 "gradients by Winograd's algorithm" "$burncc" verify tiles.c --gradient
 "$burncc" tiles.c --train --loss mse --dim batch=3 -o tiles_train.c
 [ "$(grep -c '^    burn_pack_w_winograd(' tiles_train.c)" -ge 2 ]
 result $? "it is taken"
+# convolutions of images of a few points are products of their windows: strides, dilations, pads, no square
+cat >points.c <<'END'
+#include <burncc/model.h>
+
+MODEL(points)
+{
+    Tensor x = input("image", F32, symbol("batch"), 16, 7, 5);
+    x = tanh(conv2d(x, "a", 40, 3, .stride = 2, .padding = 1));
+    x = tanh(conv2d(x, "b", 48, 3, .padding = 2, .dilation = 2));
+    x = conv2d(x, "c", 64, 2, .bias = NO);
+    output("y", flatten(x, 1));
+}
+END
+for options in "" "--threads 2" "--target portable" "--input-gradients all"; do
+    status 0 "gradients by windows $options" "$burncc" verify points.c --gradients --loss mse --dim batch=3 $options
+done
+"$burncc" points.c --train --loss mse --dim batch=3 --report -o points_train.c >report
+[ "$(grep -c '^k[0-9]*_[bc] .* MatMul' report)" -ge 6 ] && ! grep '^k[0-9]*_[bc] .*backward.* Conv' report
+result $? "they are products"
 status 2 "training without --gradients" "$burncc" verify scores.onnx --train
 says 'verify --train wants --gradients'
 status 2 "elements without --gradients" "$burncc" verify scores.onnx --elements 3
