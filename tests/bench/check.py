@@ -93,6 +93,15 @@ def check_counts(args, folder):
     yield "multiply-adds that only a run knows", row["macs"] == 2 * 6 * 5 * 4
 
 
+def check_training(args, folder):
+    command = [args.python, HERE / "check_training.py", args.burncc, folder]
+    found = subprocess.run(command, capture_output=True, text=True)
+    for line in found.stdout.splitlines():
+        good, what = line.split(" ", 1)
+        yield f"training: {what}", good == "1"
+    yield f"training: all was asked{found.stderr[-300:] if found.returncode else ''}", found.returncode == 0
+
+
 def check_all(args, folder):
     page = folder / "PAGE.md"
     page.write_text(MARKED.format("scripts/bench"))
@@ -105,6 +114,7 @@ def check_all(args, folder):
         "after\n") and "old" not in text and "| tiny_digits |" in text
     yield from check_growth(args, folder)
     yield from check_counts(args, folder)
+    yield from check_training(args, folder / "training")
     (folder / "broken.onnx").write_bytes(b"no model")
     found = bench(args, folder, folder / "broken.onnx", folder / "nets" / "tiny_digits.onnx", "--seconds", "0.5")
     went_on = "| broken | failed" in found.stdout and "| tiny_digits | 0" in found.stdout

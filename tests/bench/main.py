@@ -9,39 +9,15 @@ import sys
 
 import data
 import growth
+import machine
 import measure
 import ours
 import peers
 import plot
 import sets
 import table
+from machine import cores_for, say, write_files
 from workers import Failed, Worker
-
-
-def say(text):
-    print(f"bench: {text}", file=sys.stderr, flush=True)
-
-
-def cores_for(options, threads):
-    """The cores that contestants with so many threads are pinned to, or None where there are too few."""
-    usable = options.cores or sorted(os.sched_getaffinity(0))
-    return set(usable[-threads:]) if len(usable) >= threads else None
-
-
-def first_line(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0].strip()
-    except (OSError, IndexError):
-        return "unknown"
-
-
-def machine(options):
-    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return {
-        "cpu": names[0] if names else os.uname().machine, "cores": len(os.sched_getaffinity(0)),
-        "system": os.uname().release, "compiler": first_line([*ours.compiler(), "--version"]),
-        "c_flags": " ".join(ours.c_flags(options.target[0])), "burncc": first_line([options.burncc, "--version"])
-    }
 
 
 def read_bandwidth(options):
@@ -86,15 +62,6 @@ def run_model(name, make, threads, options, here, peak, launch, where):
     return row
 
 
-def write_files(options, files, text):
-    """The files of --output, and on standard output the table."""
-    options.output.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (options.output / name).write_text(content)
-    print(text, end="")
-    say(f"wrote {', '.join(files)} to {options.output}")
-
-
 def write_results(report, options):
     text = table.markdown(report)
     files = {"bench.md": text, "bench.json": json.dumps(report, indent=1)}
@@ -128,7 +95,7 @@ def run_models(report, wanted, options, here, launch):
         os.environ[
             # the calling thread's time says nothing of the others
             "BENCH_CLOCK"] = options.clock if threads == 1 else "wall"
-        peak = measure.Peak(options.cache, {min(cores)})
+        peak = machine.Peak(options.cache, {min(cores)})
         try:
             for i, (name, make) in enumerate(wanted, 1):
                 where = f"[{i}/{len(wanted)}] {name}, {table.thread_text(threads)}"
@@ -148,7 +115,7 @@ def run(options):
     os.environ["BENCH_CLOCK"] = options.clock           # workers read it
     report = {
         "date": datetime.date.today().isoformat(),
-        "machine": {**machine(options), "read_gbs": read_bandwidth(options)}, "targets": options.target,
+        "machine": {**machine.described(options), "read_gbs": read_bandwidth(options)}, "targets": options.target,
         "peers": [p.name for p in here], "versions": {p.name: p.version for p in here}, "seconds": options.seconds,
         "clock": options.clock, "rows": []
     }

@@ -10,24 +10,12 @@ import time
 
 import data
 import ours
+from machine import PAUSE
 from workers import Declined, Failed, Worker
 
-PAUSE = 0.002                                           # for a peer's spinning threads to fall asleep
 FEWEST_ROUNDS = 3
 COLD_AGAIN_S = 0.2                                      # a peer whose start is quicker is started twice more
 TOLERANCE = {1: 1e-4, 10: 2e-2, 11: 1e-4}               # of an output's largest element, by element type
-
-
-class Peak:
-    """The multiply-add peak of one core, in GFLOP/s, measured beside the models."""
-    def __init__(self, cache, cores):
-        self.worker = Worker("peak", [ours.helper("peak", cache, ["-ffp-contract=fast"])], cores)
-
-    def begin(self):
-        self.worker.samples, self.worker.rounds = [], []
-
-    def gflops(self):
-        return self.worker.ready[0] / min(self.worker.samples) if self.worker.samples else 0.0
 
 
 class Contest:
