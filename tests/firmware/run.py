@@ -31,6 +31,7 @@ ARM = [("cortex-m4", "thumb/v7e-m+fp/hard"), ("cortex-m0", "thumb/v6-m/nofp"), (
        ("cortex-m55", "thumb/v8.1-m.main+mve/hard"), ("cortex-m85", "thumb/v8.1-m.main+mve/hard")]
 RISCV = ["rv32imafc", "rv32imc"]
 VECTORS = "rv32imafcv"
+MVE = "cortex-m55"      # of floats, too, which clang would make of loops: the models that showed it are run
 FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "softmax_both_axes", "lstm_step",
        "attention_blocks", "quantize_round_trip", "strips", "few_columns",
        "bytes_four_bits", "bytes_conv_four_bits", "halves_product", "halves_conv", "halves_points",
@@ -89,7 +90,7 @@ def tools(whole, folder):
     else:
         for target, libraries in ARM if whole else [a for a in ARM if a[0] in COUNTED_BYTES]:
             found.append((target, "gcc", "qemu-system-arm", "", ""))
-            if whole and shutil.which("clang") and shutil.which("ld.lld"):
+            if (whole or target == MVE) and shutil.which("clang") and shutil.which("ld.lld"):
                 found.append((target, "clang", "qemu-system-arm", *arm_clang(libraries)))
     if not shutil.which("riscv64-unknown-elf-gcc") or not shutil.which("qemu-system-riscv32"):
         print("# left out: RISC-V: gcc-riscv64-unknown-elf or qemu-system-riscv32 is not here")
@@ -145,7 +146,7 @@ def main():
     runs = []
     for target, compiler, runner, cc, flags in tools(whole, root.parent):
         for name, model in models:
-            if not (whole or name == "digits" or target == ARM[0][0]
+            if not (whole or name == "digits" or target == ARM[0][0] or (target, compiler) == (MVE, "clang")
                     or (target in COUNTED_BYTES and name.startswith(("bytes_", "halves_", "averages")))):
                 continue
             command = ["env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", args.burncc, "verify", str(model), "--quiet",
