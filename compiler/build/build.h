@@ -54,6 +54,9 @@ Value *b_scatter_nd(Graph *g, Value *data, Value *indices, Value *updates, const
 Value *b_scalar(Graph *g, DType d, double v);           // rank 0 constant
 Value *b_like(Graph *g, const Value *x, double v);      // rank 0 constant of x's dtype
 Value *b_ints(Graph *g, int n, const int64_t *v);       // i64[n] constant
+// May a builder make constants of so many numbers, which the file names and does not hold? They are counted: a file
+// may cost memory in proportion to its size. False: without a diagnostic.
+bool b_table(Graph *g, double numbers);
 Value *b_floats(Graph *g, DType d, int rank, const int64_t *dims, const double *v);     // a constant
 
 // ---------------------------------------------------------------- build/module.c: modules, by names of nodes
@@ -185,8 +188,12 @@ Value *b_inverse(Graph *g, Value *x);                   // of each matrix [..., 
 // cosine and sine of 2 pi k / n, exact at quarters
 void fft_turn(int64_t k, int64_t n, double *c, double *s);
 bool fft_fits(int64_t length);                          // no prime factor above 13
-// [outer, length] each, im NULL: zero; in place, not scaled; NULL after a diagnostic
+// [outer, length] each, any length, im NULL: zero; in place, not scaled; NULL after a diagnostic
 void b_fft(Graph *g, Value **re, Value **im, bool inverse);
+
+// ---------------------------------------------------------------- build/chirp.c
+// the same where a prime factor is large
+void b_chirp(Graph *g, Value **re, Value **im, bool inverse);
 
 // ---------------------------------------------------------------- build/fourier.c, build/fourier_run.c
 // x [..., axis, ..., 1 or 2], real or complex, over `length` along axis (shorter ones padded with 0). onesided: the
@@ -453,10 +460,19 @@ typedef struct AxisPlan {
     double scale, roi_start, roi_end;
 } AxisPlan;
 
-// coordinates, rounding: as ONNX's coordinate_transformation_mode and nearest_mode name them
+// coordinates, rounding: ONNX's coordinate_transformation_mode and nearest_mode
 typedef struct Resize {
     enum { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC } mode;
-    const char *coordinates, *rounding;
+    enum {
+        PLACE_HALF_PIXEL,
+        PLACE_HALF_PIXEL_SYMMETRIC,
+        PLACE_PYTORCH_HALF_PIXEL,
+        PLACE_ALIGN_CORNERS,
+        PLACE_ASYMMETRIC,
+        PLACE_CROP_AND_RESIZE,
+        PLACE_HALF_PIXEL_FOR_NN
+    } coordinates;
+    enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL } rounding;
     bool antialias, exclude_outside;
     double cubic_a, extrapolation;
     int count;

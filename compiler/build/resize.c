@@ -13,9 +13,6 @@
 
 #define MAX_TAPS 4              // gathers, one for each; wider filters have one for all
 #define MAX_PLACE 1e12
-#define TABLE_WORK 16           // of an entry of a table beside that of an element
-
-static bool is(const char *s, const char *t) { return !strcmp(s, t); }
 
 // ---------------------------------------------------------------- sizes
 
@@ -55,14 +52,14 @@ void resize_keep_aspect(Resize *r, bool larger) {
 // Where output coordinate o lies in the input.
 static double source(const Resize *r, const AxisPlan *p, int64_t o) {
     double in = (double)p->in, width = p->scale * in, x = (double)o;
-    if (is(r->coordinates, "asymmetric")) return x / p->scale;
-    if (is(r->coordinates, "tf_half_pixel_for_nn")) return (x + 0.5) / p->scale;
-    if (is(r->coordinates, "align_corners")) return width == 1 ? 0 : x * (in - 1) / (width - 1);
-    if (is(r->coordinates, "pytorch_half_pixel"))
+    if (r->coordinates == PLACE_ASYMMETRIC) return x / p->scale;
+    if (r->coordinates == PLACE_HALF_PIXEL_FOR_NN) return (x + 0.5) / p->scale;
+    if (r->coordinates == PLACE_ALIGN_CORNERS) return width == 1 ? 0 : x * (in - 1) / (width - 1);
+    if (r->coordinates == PLACE_PYTORCH_HALF_PIXEL)
         return p->out == 1 ? (r->mode == RESIZE_NEAREST ? 0 : -0.5) : (x + 0.5) / p->scale - 0.5;
-    if (is(r->coordinates, "half_pixel_symmetric"))
+    if (r->coordinates == PLACE_HALF_PIXEL_SYMMETRIC)
         return in / 2 * (1 - (double)p->out / width) + (x + 0.5) / p->scale - 0.5;
-    if (is(r->coordinates, "tf_crop_and_resize")) {
+    if (r->coordinates == PLACE_CROP_AND_RESIZE) {
         double span = (p->roi_end - p->roi_start) * (in - 1);
         return p->roi_start * (in - 1) + (width == 1 ? span / 2 : x * span / (width - 1));
     }
@@ -76,15 +73,15 @@ static double place(const Resize *r, const AxisPlan *p, int64_t o) {
 }
 
 static bool outside(const Resize *r, const AxisPlan *p, double x) {
-    return is(r->coordinates, "tf_crop_and_resize") && (x < 0 || x > (double)p->in - 1);
+    return r->coordinates == PLACE_CROP_AND_RESIZE && (x < 0 || x > (double)p->in - 1);
 }
 
 static int64_t clamp_index(double x, int64_t n) { return x < 0 ? 0 : x > (double)(n - 1) ? n - 1 : (int64_t)x; }
 
 static int64_t nearest(const Resize *r, const AxisPlan *p, double x) {
-    double at = is(r->rounding, "floor")     ? floor(x) :
-        is(r->rounding, "ceil")              ? ceil(x) :
-        is(r->rounding, "round_prefer_ceil") ? floor(x + 0.5) :
+    double at = r->rounding == ROUND_FLOOR     ? floor(x) :
+        r->rounding == ROUND_CEIL              ? ceil(x) :
+        r->rounding == ROUND_PREFER_CEIL ? floor(x + 0.5) :
                                                ceil(x - 0.5);
     return clamp_index(at, p->in);
 }
@@ -123,7 +120,7 @@ static void weigh(const Resize *r, const AxisPlan *p, double x, Reads *reads) {
 
 // A table is made where the file may still cost so much; else a diagnostic.
 static bool table_allowed(Graph *g, const AxisPlan *p, double entries) {
-    if (entries < 1e12 && graph_spend(g, TABLE_WORK * (int64_t)entries)) return true;
+    if (b_table(g, entries)) return true;
     diag_error_as(EXIT_LIMIT, g->loc,
         "axis %d: resizing %lld to %lld elements takes a table of %.3g weights, too many for a constant",
         p->axis, (long long)p->in, (long long)p->out, entries);
@@ -259,7 +256,7 @@ Value *b_resize(Graph *g, const Resize *r, Value *x) {
     if (r->mode != RESIZE_NEAREST) x = b_cast(g, x, wide);
     for (int i = 0; i < r->count && x; i++) {
         const AxisPlan *p = &r->axes[i];
-        if (p->in == p->out && p->scale == 1 && !is(r->coordinates, "tf_crop_and_resize")) continue;
+        if (p->in == p->out && p->scale == 1 && r->coordinates != PLACE_CROP_AND_RESIZE) continue;
         if (p->in == 0 || p->out == 0) return graph_fail(g, "axis %d: an empty axis cannot be resized", p->axis);
         x = r->mode == RESIZE_NEAREST ? nearest_axis(g, r, p, x) : filtered_axis(g, r, p, x);
     }

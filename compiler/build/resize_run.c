@@ -8,26 +8,23 @@
 #include "build/build.h"
 
 #include <math.h>
-#include <string.h>
-
-static bool is(const char *s, const char *t) { return !strcmp(s, t); }
 
 // Where each output coordinate lies in the input: f64[out].
 static Value *source(Graph *g, const Resize *r, const RunAxis *p) {
     Value *x = b_iota(g, 1, &p->out, 0, DT_F64), *width = b_binary(g, OP_Mul, p->scale, p->n);
-    if (is(r->coordinates, "asymmetric")) return b_binary(g, OP_Div, x, p->scale);
-    if (is(r->coordinates, "tf_half_pixel_for_nn")) return B_MAP(g, "(x + 0.5) / y", "x y", x, p->scale);
-    if (is(r->coordinates, "align_corners"))
+    if (r->coordinates == PLACE_ASYMMETRIC) return b_binary(g, OP_Div, x, p->scale);
+    if (r->coordinates == PLACE_HALF_PIXEL_FOR_NN) return B_MAP(g, "(x + 0.5) / y", "x y", x, p->scale);
+    if (r->coordinates == PLACE_ALIGN_CORNERS)
         return B_MAP(g, "z == 1 ? 0 : x * (y - 1) / (z - 1)", "x y z", x, p->n, width);
-    if (is(r->coordinates, "pytorch_half_pixel"))
+    if (r->coordinates == PLACE_PYTORCH_HALF_PIXEL)
         return B_MAP(g,
             r->mode == RESIZE_NEAREST ? "z == 1 ? 0 : (x + 0.5) / y - 0.5" : "z == 1 ? -0.5 : (x + 0.5) / y - 0.5",
             "x y z", x, p->scale, p->m);
-    if (is(r->coordinates, "half_pixel_symmetric")) {
+    if (r->coordinates == PLACE_HALF_PIXEL_SYMMETRIC) {
         Value *shift = B_MAP(g, "x / 2 * (1 - y / z)", "x y z", p->n, p->m, width);
         return B_MAP(g, "z + (x + 0.5) / y - 0.5", "x y z", x, p->scale, shift);
     }
-    if (is(r->coordinates, "tf_crop_and_resize")) {
+    if (r->coordinates == PLACE_CROP_AND_RESIZE) {
         Value *span = B_MAP(g, "(y - x) * (z - 1)", "x y z", p->start, p->end, p->n),
               *from = B_MAP(g, "x * (y - 1)", "x y", p->start, p->n);
         return B_MAP(g, "y + (w == 1 ? z / 2 : x * z / (w - 1))", "x y z w", x, from, span, width);
@@ -40,9 +37,9 @@ static Value *clamped(Graph *g, Value *at, const RunAxis *p) {
 }
 
 static Value *nearest_axis(Graph *g, const Resize *r, const RunAxis *p, Value *x, Value *at) {
-    const char *how = is(r->rounding, "floor") ? "floor(x)" :
-        is(r->rounding, "ceil")                ? "ceil(x)" :
-        is(r->rounding, "round_prefer_ceil")   ? "floor(x + 0.5)" :
+    const char *how = r->rounding == ROUND_FLOOR ? "floor(x)" :
+        r->rounding == ROUND_CEIL                ? "ceil(x)" :
+        r->rounding == ROUND_PREFER_CEIL   ? "floor(x + 0.5)" :
                                                  "ceil(x - 0.5)";
     return b_gather(g, x, clamped(g, B_MAP(g, how, "x", at), p), p->axis);
 }
@@ -98,7 +95,7 @@ Value *b_resize_axis(Graph *g, const Resize *r, const RunAxis *p, Value *x) {
     Value *at = source(g, r, p), *v;
     if (r->mode == RESIZE_NEAREST) v = nearest_axis(g, r, p, x, at);
     else v = r->antialias ? matrix_axis(g, r, p, x, at) : taps_axis(g, r, p, x, at);
-    if (!v || !is(r->coordinates, "tf_crop_and_resize")) return v;
+    if (!v || r->coordinates != PLACE_CROP_AND_RESIZE) return v;
     Value *outside = b_along(g, B_MAP(g, "x < 0 || x > y - 1", "x y", at, p->n), v->type.rank, p->axis);
     return b_where(g, outside, b_like(g, v, r->extrapolation), v);
 }

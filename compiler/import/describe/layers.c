@@ -284,12 +284,13 @@ burn_value *language_dropout(const burn_place *at, burn_value *x, double p) {
 
 // unless the corners are aligned
 static const struct { const char *name; Resize how; } resizes[] = {
-    { "nearest", { .mode = RESIZE_NEAREST, .rounding = "floor", .coordinates = "asymmetric" } },
-    { "nearest-exact", { .mode = RESIZE_NEAREST, .rounding = "round_prefer_ceil", .coordinates = "half_pixel" } },
-    { "linear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
-    { "bilinear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
-    { "trilinear", { .mode = RESIZE_LINEAR, .rounding = "floor", .coordinates = "pytorch_half_pixel" } },
-    { "bicubic", { .mode = RESIZE_CUBIC, .rounding = "floor", .coordinates = "pytorch_half_pixel", .cubic_a = -0.75 } },
+    { "nearest", { .mode = RESIZE_NEAREST, .rounding = ROUND_FLOOR, .coordinates = PLACE_ASYMMETRIC } },
+    { "nearest-exact", { .mode = RESIZE_NEAREST, .rounding = ROUND_PREFER_CEIL, .coordinates = PLACE_HALF_PIXEL } },
+    { "linear", { .mode = RESIZE_LINEAR, .rounding = ROUND_FLOOR, .coordinates = PLACE_PYTORCH_HALF_PIXEL } },
+    { "bilinear", { .mode = RESIZE_LINEAR, .rounding = ROUND_FLOOR, .coordinates = PLACE_PYTORCH_HALF_PIXEL } },
+    { "trilinear", { .mode = RESIZE_LINEAR, .rounding = ROUND_FLOOR, .coordinates = PLACE_PYTORCH_HALF_PIXEL } },
+    { "bicubic",
+        { .mode = RESIZE_CUBIC, .rounding = ROUND_FLOOR, .coordinates = PLACE_PYTORCH_HALF_PIXEL, .cubic_a = -0.75 } },
 };
 
 burn_value *language_resize(const burn_place *at, burn_value *x, const struct burn_resize *o) {
@@ -307,7 +308,7 @@ burn_value *language_resize(const burn_place *at, burn_value *x, const struct bu
             "bicubic", o->mode);
     if ((o->size != 0) == (o->scale > 0)) return graph_fail(g, "wants .size or .scale");
     Resize r = resizes[row].how;
-    if (o->align_corners == 1 && r.mode != RESIZE_NEAREST) r.coordinates = "align_corners";
+    if (o->align_corners == 1 && r.mode != RESIZE_NEAREST) r.coordinates = PLACE_ALIGN_CORNERS;
     r.count = space;
     if (o->size && !sizes_in(o->size, space, 0, "the size", size)) return NULL;
     for (int i = 0; i < space; i++) {

@@ -32,9 +32,9 @@ const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool 
     *newest = 0;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const Support *is = &rows[i].is;
-        if (strcmp(is->domain, domain)) continue;
+        if (*is->domain != *domain || strcmp(is->domain, domain)) continue;
         if (is->until > *newest) *newest = is->until;
-        if (strcmp(is->op, op)) continue;
+        if (*is->op != *op || strcmp(is->op, op)) continue;
         *known = true;
         if (is->since <= opset && opset <= is->until) found = &rows[i];
     }

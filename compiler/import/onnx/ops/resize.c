@@ -32,7 +32,7 @@ static bool read_sizes(OnnxNode *n, Resize *r, Value *x, const int64_t *axes) {
 
 static bool read_roi(OnnxNode *n, Resize *r) {
     for (int i = 0; i < r->count; i++) r->axes[i].roi_end = 1;
-    if (!is(r->coordinates, "tf_crop_and_resize")) return true;
+    if (r->coordinates != PLACE_CROP_AND_RESIZE) return true;
     Tensor *t = onnx_const_input(n, 1, "roi");
     if (!t) return false;
     if (type_count(&t->type) != 2 * r->count)
@@ -45,23 +45,34 @@ static bool read_roi(OnnxNode *n, Resize *r) {
     return true;
 }
 
+// Which of the names an attribute has: its index.
+static bool read_choice(OnnxNode *n, const char *attribute, size_t count, const char *const *names, int *index) {
+    const char *given = onnx_string(n, attribute, names[0]);
+    for (size_t i = 0; i < count; i++) {
+        *index = (int)i;
+        if (is(names[i], given)) return true;
+    }
+    return onnx_fail(n, "attribute \"%s\" is \"%s\"", attribute, given), false;
+}
+
 static bool read_mode(OnnxNode *n, Resize *r) {
-    static const char *const coordinates[] = { "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-        "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn" };
+    static const char *const places[] = { // in the enumerations' order; the first is what holds where none is named
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+        "tf_crop_and_resize", "tf_half_pixel_for_nn"
+    };
     static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
-    bool old = n->opset < 11, known = false;
+    bool old = n->opset < 11;
     const char *mode = onnx_string(n, "mode", "nearest");
     if (!is(mode, "nearest") && !is(mode, "linear") && !is(mode, "bilinear") && !is(mode, "cubic"))
         return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
     r->mode = is(mode, "nearest") ? RESIZE_NEAREST : is(mode, "cubic") ? RESIZE_CUBIC : RESIZE_LINEAR;
-    r->coordinates = old ? "asymmetric" : onnx_string(n, "coordinate_transformation_mode", "half_pixel");
-    r->rounding = old ? "floor" : onnx_string(n, "nearest_mode", "round_prefer_floor");
-    for (size_t i = 0; i < COUNT(coordinates); i++) known = known || is(coordinates[i], r->coordinates);
-    if (!known) return onnx_fail(n, "attribute \"coordinate_transformation_mode\" is \"%s\"", r->coordinates), false;
-    known = false;
-    for (size_t i = 0; i < COUNT(roundings); i++) known = known || is(roundings[i], r->rounding);
-    if (!known) return onnx_fail(n, "attribute \"nearest_mode\" is \"%s\"", r->rounding), false;
-    if (n->in[0]->type.dtype == DT_STRING && (r->mode != RESIZE_NEAREST || is(r->coordinates, "tf_crop_and_resize")))
+    int place = PLACE_ASYMMETRIC, rounding = ROUND_FLOOR;
+    if (!old && (!read_choice(n, "coordinate_transformation_mode", COUNT(places), places, &place)
+                || !read_choice(n, "nearest_mode", COUNT(roundings), roundings, &rounding)))
+        return false;
+    r->coordinates = place;
+    r->rounding = rounding;
+    if (n->in[0]->type.dtype == DT_STRING && (r->mode != RESIZE_NEAREST || r->coordinates == PLACE_CROP_AND_RESIZE))
         return onnx_fail(n, "strings are taken from the nearest place alone, not computed"), false;
     r->antialias = onnx_int(n, "antialias", 0) != 0;
     r->exclude_outside = onnx_int(n, "exclude_outside", 0) != 0;
@@ -77,7 +88,7 @@ static bool has_elements(const OnnxNode *n, int i) {
 
 // May coordinates and weights be constants?
 static bool known_inputs(const OnnxNode *n, const Resize *r, int numbers) {
-    Value *v = onnx_optional(n, numbers), *roi = is(r->coordinates, "tf_crop_and_resize") ? onnx_optional(n, 1) : NULL;
+    Value *v = onnx_optional(n, numbers), *roi = r->coordinates == PLACE_CROP_AND_RESIZE ? onnx_optional(n, 1) : NULL;
     return type_is_static(&n->in[0]->type) && (!v || value_const(v)) && (!roi || value_const(roi));
 }
 

@@ -41,7 +41,7 @@ Value *onnx_resize_run(OnnxNode *n, const Resize *r, const int64_t *axes, int sc
     for (int i = 0; i < r->count; i++) old[i] = x->type.dim[axes[i]];
     Value *lengths = b_numbers(n->g, r->count, old);
     if (!read_lists(n, r, lengths, scales_at, &scales, &sizes)) return NULL;
-    if (is(r->coordinates, "tf_crop_and_resize")) {
+    if (r->coordinates == PLACE_CROP_AND_RESIZE) {
         if (!(roi = b_cast(n->g, onnx_input(n, 1), DT_F64))) return NULL;
         if (roi->type.rank != 1 || roi->type.dim[0] != 2 * r->count)
             return onnx_fail(n, "roi must be a list of %d numbers", 2 * r->count);
