@@ -251,6 +251,11 @@ Value *b_ints(Graph *g, int n, const int64_t *v) {
     return graph_const(g, t, NULL);
 }
 
+bool b_table(Graph *g, double numbers) {
+    enum { WORK = 16 };                                 // of one of them beside that of an element
+    return numbers < 1e12 && graph_spend(g, WORK * (int64_t)numbers);
+}
+
 Value *b_floats(Graph *g, DType d, int rank, const int64_t *dims, const double *v) {
     Tensor *t = tensor_new(g->arena, type_make(d, rank, dims));
     for (int64_t i = 0; i < type_count(&t->type); i++) tensor_set_f(t, i, v[i]);

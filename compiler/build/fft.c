@@ -11,8 +11,6 @@
 
 #define TWO_PI 6.283185307179586476925
 enum { MAX_RADIX = 13, MAX_STAGES = 48 };
-// the factors of a stage are constants: some 20 bytes of the compiler's memory for each element
-#define MAX_LENGTH (INT64_C(1) << 24)
 
 // A NULL imaginary part is zero.
 typedef struct Complex { Value *re, *im; } Complex;
@@ -107,16 +105,36 @@ static void butterfly_odd(Stage *s, int r, const Complex *x, Complex *y) {
 
 // ---------------------------------------------------------------- stages
 
-// x e^(sign 2 pi i k pos / (r m)) at each position pos of m.
-static Complex twiddled(Stage *s, Complex x, int64_t k, int64_t r) {
+// e^(sign 2 pi i k pos / (r m)) at each position pos of m: [m, 1] each. Computed by the program where constants would
+// take too much.
+static void turns(Stage *s, int64_t k, int64_t r, Value **re, Value **im) {
     Graph *g = s->g;
-    if (k == 0 || s->m == 1) return x;
-    double *c = NEW_ARRAY(g->arena, double, s->m), *d = NEW_ARRAY(g->arena, double, s->m);
+    Dim dims[2] = { s->m, 1 };
+    if (!b_table(g, 2 * (double)s->m)) {
+        const char *text = arena_printf(g->arena, "%.17g * floormod(x * %lld, %lld) / %lld", s->sign * TWO_PI,
+            (long long)k, (long long)(r * s->m), (long long)(r * s->m));
+        Value *angle = B_MAP(g, text, "x", b_iota(g, 2, dims, 0, DT_F64));
+        *re = b_cast(g, b_unary(g, OP_Cos, angle), s->dtype);
+        *im = b_cast(g, b_unary(g, OP_Sin, angle), s->dtype);
+        return;
+    }
+    Arena *scratch = arena_new();
+    double *c = NEW_ARRAY(scratch, double, s->m), *d = NEW_ARRAY(scratch, double, s->m);
     for (int64_t i = 0; i < s->m; i++) {
         fft_turn(i * k, r * s->m, &c[i], &d[i]);
         d[i] *= s->sign;
     }
-    Value *re = b_floats(g, s->dtype, 2, (Dim[]){ s->m, 1 }, c), *im = b_floats(g, s->dtype, 2, (Dim[]){ s->m, 1 }, d);
+    *re = b_floats(g, s->dtype, 2, dims, c);
+    *im = b_floats(g, s->dtype, 2, dims, d);
+    arena_free(scratch);
+}
+
+// x times them.
+static Complex twiddled(Stage *s, Complex x, int64_t k, int64_t r) {
+    Graph *g = s->g;
+    if (k == 0 || s->m == 1) return x;
+    Value *re, *im;
+    turns(s, k, r, &re, &im);
     if (!x.im) return (Complex){ b_binary(g, OP_Mul, x.re, re), b_binary(g, OP_Mul, x.re, im) };
     return (Complex){ B_MAP(g, "x * z - y * w", "x y z w", x.re, x.im, re, im),
         B_MAP(g, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
@@ -159,12 +177,16 @@ static Complex stage(Stage *s, Complex x, int64_t r) {
 
 bool fft_fits(int64_t length) {
     int64_t radix[MAX_STAGES];
-    return length > 0 && length <= MAX_LENGTH && factors(length, radix) > 0;
+    return length > 0 && factors(length, radix) > 0;
 }
 
 void b_fft(Graph *g, Value **re, Value **im, bool inverse) {
     int64_t radix[MAX_STAGES], length = (*re)->type.dim[1];
     int count = factors(length, radix);
+    if (length > 1 && !count) {
+        b_chirp(g, re, im, inverse);
+        return;
+    }
     Stage s = {
         .g = g, .dtype = (*re)->type.dtype, .sign = inverse ? 1 : -1, .outer = (*re)->type.dim[0], .m = length, .p = 1
     };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Fourier transforms of a known length along an axis, the windows before them and the filters behind them.
 //
-// In: x [..., axis, ..., 1 or 2], real or real and imaginary parts. Out: fast transforms (build/fft.c) or, where the
-// length has a large prime factor, products with constant matrices: a transform of n (complex) numbers into k is one
-// real matrix [2n, 2k] of cosines and sines.
+// In: x [..., axis, ..., 1 or 2], real or real and imaginary parts. Out: fast transforms (build/fft.c, build/chirp.c)
+// or, of short lengths with a large prime factor, products with constant matrices: a transform of n (complex) numbers
+// into k is one real matrix [2n, 2k] of cosines and sines.
 #include "build/build.h"
 
 #include <math.h>
 
 #define TWO_PI 6.283185307179586476925
-enum { LARGEST_TABLE = 1 << 22 };                       // of places that frames begin at; more are computed when run
+enum { LARGEST_MATRIX = 1 << 19 };                      // of numbers
 
 typedef struct Transform { int64_t in, length, out; int in_parts, out_parts; bool inverse, onesided; } Transform;
 
@@ -28,16 +28,21 @@ static double coefficient(const Transform *t, int64_t i, int part, int64_t k, in
 
 static Value *transform_matrix(Graph *g, const Transform *t, DType d) {
     int64_t rows = t->in * t->in_parts, columns = t->out * t->out_parts;
-    if (rows > INT32_MAX || columns > INT32_MAX || rows * columns > INT64_C(1) << 26) {
-        diag_error_as(EXIT_LIMIT, g->loc, "a transform of length %lld is too long", (long long)t->length);
-        return NULL;
-    }
-    double *m = NEW_ARRAY(g->arena, double, rows * columns);
+    Arena *scratch = arena_new();
+    double *m = NEW_ARRAY(scratch, double, rows * columns);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
             m[r * columns + c] = coefficient(
                 t, r / t->in_parts, (int)(r % t->in_parts), c / t->out_parts, (int)(c % t->out_parts));
-    return b_floats(g, d, 2, (Dim[]){ rows, columns }, m);
+    Value *matrix = b_floats(g, d, 2, (Dim[]){ rows, columns }, m);
+    arena_free(scratch);
+    return matrix;
+}
+
+// Short enough for a matrix, which is faster than passes over memory.
+static bool is_short(Graph *g, const Transform *t) {
+    int64_t rows = t->in * t->in_parts, columns = t->out * t->out_parts;
+    return rows <= LARGEST_MATRIX / columns && b_table(g, (double)(rows * columns));
 }
 
 // v [outer, in * in_parts] -> [outer, out * out_parts]
@@ -108,7 +113,7 @@ Value *b_fourier(Graph *g, Value *x, int axis, int64_t length, bool inverse, boo
     v = b_reshape(g, v, 2, (Dim[]){ type_product(g, &v->type, 0, at), t.in * t.in_parts });
     out.dim[at] = t.out;
     out.dim[last] = t.out_parts;
-    v = v && fft_fits(length) ? by_stages(g, v, &t) : v ? by_matrix(g, v, &t) : NULL;
+    v = v && !fft_fits(length) && is_short(g, &t) ? by_matrix(g, v, &t) : v ? by_stages(g, v, &t) : NULL;
     return b_swap(g, b_reshape(g, v, rank, out.dim), axis, at);
 }
 
@@ -142,7 +147,7 @@ Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse) {
 // ---------------------------------------------------------------- windows, filters
 
 Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step) {
-    if (frames > LARGEST_TABLE / max64(length, 1)) {
+    if (!b_table(g, (double)frames * (double)length)) {
         Value *by = b_scalar(g, DT_I64, (double)step);
         return b_frames_run(g, x, frames, length, by);
     }
@@ -153,6 +158,7 @@ Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step
 }
 
 Value *b_cosine_window(Graph *g, DType d, int64_t size, bool periodic, const double *a) {
+    if (!b_table(g, (double)size)) return b_cosine_window_run(g, d, size, periodic, a);
     double span = (double)(periodic ? size : size - 1), *v = NEW_ARRAY(g->arena, double, size + 1);
     for (int64_t i = 0; i < size; i++) {
         double turn = TWO_PI * (double)i / span;

@@ -6,7 +6,6 @@
 // corners around a place of weight times element, 2 corners per axis (linear) or 4 (cubic).
 #include "build/build.h"
 
-enum { LARGEST_GRID = 1 << 20 };                        // of places that are constants; more are computed when run
 
 // The size of a spatial axis as a scalar of v's type.
 Value *b_size_like(Graph *g, const Sampler *s, int axis, const Value *v) {
@@ -149,7 +148,7 @@ Value *b_affine_grid(Graph *g, Value *theta, int k, const int64_t *size, bool al
     int64_t places = 1;
     for (int i = 0; i < k; i++)
         if (__builtin_mul_overflow(places, size[i], &places)) return graph_fail(g, "the grid is too large");
-    if (places > LARGEST_GRID) return b_affine_grid_run(g, theta, k, size, align);
+    if (!b_table(g, (double)places * (k + 1))) return b_affine_grid_run(g, theta, k, size, align);
     double *base = NEW_ARRAY(g->arena, double, places * (k + 1));
     for (int64_t p = 0; p < places; p++) {
         int64_t rest = p;

@@ -269,8 +269,7 @@ Value *onnx_ms_complex_mul(OnnxNode *n) {
     return real ? b_concat(n->g, real->type.rank - 1, 2, (Value *[]){ real, imaginary }) : NULL;
 }
 
-// The half spectrum [..., size / 2 + 1, 2] of real numbers [..., size], and back: products with matrices of cosines
-// and sines.
+// The half spectrum [..., size / 2 + 1, 2] of real numbers [..., size], and back.
 Value *onnx_ms_real_fft(OnnxNode *n) {
     bool inverse = !strcmp(n->argument, "inverse");
     if (!onnx_inputs(n, 1)) return NULL;
@@ -283,24 +282,9 @@ Value *onnx_ms_real_fft(OnnxNode *n) {
             n, "the length of the signal must be known; spectra have real and imaginary parts along the last axis");
     int64_t bins = inverse ? x->type.dim[axis] : x->type.dim[axis] / 2 + 1,
             size = inverse ? 2 * (bins - 1) : x->type.dim[axis];
-    if (size < 1 || size > 1 << 13)
-        return onnx_fail(n, "a transform of %lld elements is not supported; 1 to 8192 are", (long long)size);
-    double *m = NEW_ARRAY(n->g->arena, double, 2 * bins * size);
-    for (int64_t k = 0; k < bins; k++)
-        for (int64_t i = 0; i < size; i++) {
-            double angle = 6.283185307179586476925 * (double)(k * i % size) / (double)size,
-                   twice = (k == 0 || 2 * k == size ? 1 : 2) / (double)size;
-            int64_t at = inverse ? 2 * k * size + i : i * 2 * bins + 2 * k;
-            m[at] = cos(angle) * (inverse ? twice : 1);
-            m[at + (inverse ? size : 1)] = -sin(angle) * (inverse ? twice : 1);
-        }
-    Dim shape[2] = { inverse ? 2 * bins : size, inverse ? size : 2 * bins }, dims[MAX_RANK];
-    memcpy(dims, x->type.dim, sizeof dims);
-    dims[axis] = shape[0];
-    Value *y = b_matmul(n->g, b_reshape(n->g, x, axis + 1, dims), b_floats(n->g, x->type.dtype, 2, shape, m));
-    dims[axis] = inverse ? size : bins;
-    dims[axis + 1 < MAX_RANK ? axis + 1 : axis] = 2;
-    return b_reshape(n->g, y, inverse ? axis + 1 : axis + 2, dims);
+    if (size < 1) return onnx_fail(n, "a transform of %lld elements", (long long)size);
+    Value *y = b_fourier(n->g, inverse ? x : b_insert(n->g, x, rank), axis, size, inverse, true);
+    return inverse && y ? b_remove(n->g, y, rank - 1) : y;
 }
 
 // ---------------------------------------------------------------- matrices and images

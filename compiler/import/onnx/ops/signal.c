@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define MAX_TABLE (1 << 22)     // elements of a window or of mel filters: they are constants, written into the program
-
 static Value *too_many(const OnnxNode *n, double elements, double most) {
     diag_error_as(EXIT_LIMIT, n->loc, "%.3g elements; at most %.0f are supported", elements, most);
     return NULL;
@@ -74,7 +72,6 @@ Value *onnx_window_function(OnnxNode *n) {
         if (!strcmp(kinds[k].name, n->argument)) return onnx_window_run(n, kinds[k].a, d);
     if (!onnx_ints_input(n, 0, "the size", &size, &count, 1)) return NULL;
     if (size < 0) return onnx_fail(n, "the size is %lld", (long long)size);
-    if (size > MAX_TABLE) return too_many(n, (double)size, MAX_TABLE);
     bool periodic = onnx_int(n, "periodic", 1) != 0;
     for (size_t k = 0; k < COUNT(kinds); k++)
         if (!strcmp(kinds[k].name, n->argument)) return b_cosine_window(n->g, d, size, periodic, kinds[k].a);
@@ -93,7 +90,7 @@ Value *onnx_mel_weights(OnnxNode *n) {
     }
     if (!(in[0] >= 1 && in[1] >= 1 && in[2] > 0))
         return onnx_fail(n, "%g bins, a length of %g, a rate of %g: not all are positive", in[0], in[1], in[2]);
-    if (in[0] * (in[1] / 2 + 1) > MAX_TABLE) return too_many(n, in[0] * (in[1] / 2 + 1), MAX_TABLE);
+    if (!b_table(n->g, in[0] * (in[1] / 2 + 1))) return onnx_mel_weights_run(n, d);
     MelFilters m = {
         .bins = (int64_t)in[0], .length = (int64_t)in[1], .rate = in[2], .low = in[3], .high = in[4]
     };
