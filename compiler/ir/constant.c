@@ -8,7 +8,7 @@
 #include "ir.h"
 
 #define MAX_BYTES ((int64_t)1 << 30)            // of a value that is computed
-#define FREE_BYTES ((int64_t)64 << 20)          // larger results may not be much larger than their operands
+#define FREE_BYTES ((int64_t)32 << 20)          // larger results may not be much larger than their operands
 #define GROWTH 4
 #define FREE_WORK ((int64_t)1 << 25)            // multiply-adds or elements: 1 to 30 ns each
 #define WORK_PER_BYTE 64
@@ -23,11 +23,15 @@ Value *graph_given(Graph *g, Tensor *t, const char *name) {
 
 static Tensor *known(const Value *v) { return v->data ? v->data : v->folded; }
 
-// What a node costs to compute; saturates.
+// What a node costs to compute, at least 1 for each byte: they stay until the compilation ends. Saturates.
 static int64_t work_of(const Node *n) {
-    __int128 work = 0;
-    for (int i = 0; i < n->n_out; i++) work += type_count(&n->out[i]->type);
-    work = work * op_table[n->op].work(n) / (n->op == OP_MatMul ? PRODUCT : 1) + NODE_WORK;
+    __int128 work = 0, bytes = 0;
+    for (int i = 0; i < n->n_out; i++) {
+        work += type_count(&n->out[i]->type);
+        bytes += type_bytes(&n->out[i]->type);
+    }
+    work = work * op_table[n->op].work(n) / (n->op == OP_MatMul ? PRODUCT : 1);
+    work = (work > bytes ? work : bytes) + NODE_WORK;
     return work > INT64_MAX ? INT64_MAX : (int64_t)work;
 }
 

@@ -153,18 +153,26 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *out) {
     return false;
 }
 
+// The row of a field of a message, and 1; 0: there is none.
+static size_t row_of(Message in, uint32_t field) {
+    static uint8_t rows[MESSAGES][32];
+    _Static_assert(COUNT(schema) < UINT8_MAX, "a row fits a byte");
+    if (!rows[schema[0].in][schema[0].field])
+        for (size_t i = 0; i < COUNT(schema); i++) rows[schema[i].in][schema[i].field] = (uint8_t)(i + 1);
+    return field < COUNT(rows[0]) ? rows[in][field] : 0;
+}
+
 static void set_kind(Field *f) {
+    size_t row = row_of(f->in, f->number);
     f->kind = RAW;
-    for (size_t i = 0; i < COUNT(schema); i++) {
-        if (schema[i].in != f->in || schema[i].field != f->number) continue;
-        Kind kind = (Kind)schema[i].kind;
-        bool fits = f->wire == 0 ? kind == NUMBER || kind == NUMBERS : f->wire == 2 ? kind != REAL : kind == REAL;
-        if (f->wire == 0 && fits) kind = NUMBER;
-        if (f->wire == 2 && kind == NUMBER) kind = NUMBERS;
-        if (!fits) return;
-        f->kind = kind;
-        f->holds = (Message)schema[i].holds;
-    }
+    if (!row) return;
+    Kind kind = (Kind)schema[row - 1].kind;
+    bool fits = f->wire == 0 ? kind == NUMBER || kind == NUMBERS : f->wire == 2 ? kind != REAL : kind == REAL;
+    if (f->wire == 0 && fits) kind = NUMBER;
+    if (f->wire == 2 && kind == NUMBER) kind = NUMBERS;
+    if (!fits) return;
+    f->kind = kind;
+    f->holds = (Message)schema[row - 1].holds;
 }
 
 static bool read_message(Tree *t, Field *message, const uint8_t *at, const uint8_t *end, int depth) {
