@@ -2,7 +2,7 @@
 // GPT-2 (Radford et al. 2019) named as its public weights are; Hugging Face's GPT2LMHeadModel has a prefix:
 // --map '^transformer\.(.*)=\1'. The defaults are the 124M model; medium: --set layers=24 --set width=1024
 // --set heads=16. --set cache=1024: two functions, prefill and step, which keep the keys and values of so many tokens
-// and give the logits of the last one.
+// and give the logits of the last one, of --set batch=8 texts of one length at a time.
 #include <burncc/model.h>
 
 // A linear layer whose weight is [in, out], as these files have it.
@@ -62,6 +62,7 @@ MODEL(gpt2)
         logits(batch, length, (Past){ 0, 0 });
         return;
     }
-    function("prefill") logits(1, symbol_within("length", 1, room), (Past){ 0, room });
-    function("step") logits(1, 1, (Past){ size_of(input("past", I64), 1, room - 1), room });
+    int batch = config("batch", 1);
+    function("prefill") logits(batch, symbol_within("length", 1, room), (Past){ 0, room });
+    function("step") logits(batch, 1, (Past){ size_of(input("past", I64), 1, room - 1), room });
 }
