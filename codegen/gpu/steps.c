@@ -27,8 +27,8 @@
 enum { ALIGNMENT = 16 };                                // of tensors and structs (runtime/vulkan_steps.c)
 
 typedef struct Module { const char *words; uint64_t key; size_t count; } Module;
-// modules: by their text; training: NULL: none
-typedef struct StepsFile { StrMap *modules; const Training *training; } StepsFile;
+// modules: by their text; training: NULL: none; layout: of the program whose kernels were handed over last
+typedef struct StepsFile { StrMap *modules; const Training *training; Layout layout; } StepsFile;
 
 // ---------------------------------------------------------------- which programs
 static bool is_list(Arena *a, const Plan *plan) {
@@ -73,6 +73,11 @@ static Layout layout_loose(Arena *a, const Plan *p, const Training *t) {
         }
     }
     return l;
+}
+
+static const Layout *layout_of(StepsFile *f, const Plan *p) {
+    if (f->layout.plan != p) f->layout = layout_loose(graph_root(p->graph)->arena, p, f->training);
+    return &f->layout;
 }
 
 // ---------------------------------------------------------------- a kernel
@@ -201,15 +206,15 @@ static bool host_takes(const Layout *l, const Kernel *k) {
 static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
     const Kernel *k = t->kernel;
     Arena *a = g->arena;
-    const Layout l = layout_loose(a, g->plan, ((const StepsFile *)h->ctx)->training);
+    const Layout *l = layout_of(h->ctx, g->plan);
     Shader s = { 0 };
-    if (!glsl_can(a, k)) return host_takes(&l, k);
-    if (!glsl_kernel(a, g->options, &l, k, &s)) return false;
+    if (!glsl_can(a, k)) return host_takes(l, k);
+    if (!glsl_kernel(a, g->options, l, k, &s)) return false;
     if (s.points && (!all_placed(k, &s) || strstr(s.glsl, "burn_floordiv_i64"))) {
         if (is_missing(k))
             diag_error(k->anchor->loc, "a kernel in GLSL takes %d tensors at most, and sizes that are no quotients",
                 MAX_PUSH - 1 - k->sizes.n);
-        return is_missing(k) || host_takes(&l, k);
+        return is_missing(k) || host_takes(l, k);
     }
     const char *scratch = gpu_counters(k) > 0 || (gpu_calls(k) && k->scratch_bytes) ? ", unsigned char *scratch" : "";
     c_take_params(g, t);
@@ -218,7 +223,7 @@ static bool hand_over(const Handover *h, CFile *g, KernelText *t) {
     text_printf(&g->c, "%s)\n{\n", scratch);
     int pass = 0;
     for (const Shader *of = &s; of && of->points; of = of->then)
-        print_dispatch(h->ctx, g, t, &l, of, pass++, !s.then);
+        print_dispatch(h->ctx, g, t, l, of, pass++, !s.then);
     text_printf(&g->c, pass ? "}\n\n" : "    (void)gpu;\n}\n\n");
     return true;
 }
@@ -230,13 +235,13 @@ static void hand_over_loop(RunText *r, const Kernel *k, int depth, const char *t
     CFile *g = r->g;
     Arena *a = g->arena;
     const Program *program = r->s->program;
-    const Layout l = layout_loose(a, program->plan, NULL);
+    const Layout *l = layout_of(g->handover->ctx, program->plan);
     const char *words = arena_printf(a, "%s_%s_words", program->prefix, k->name),
                *indent = arena_printf(a, "%*s", 4 * depth, "");
     Shader s = { 0 };
     uint64_t key;
     size_t count;
-    const int writes = glsl_loop(a, g->options, &l, k, &s);
+    const int writes = glsl_loop(a, g->options, l, k, &s);
     if (!vulkan_print_module(a, &g->data, program->plan, k, &s, words, &key, &count)) return;
     text_printf(&r->body,
         "%s{\n%s    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx), (void *)0, {0}};\n",
@@ -245,7 +250,7 @@ static void hand_over_loop(RunText *r, const Kernel *k, int depth, const char *t
     for (int i = 0; i < s.n_push; i++) {
         const Value *v = s.placed[i];
         text_printf(&r->body, "%s{%s, %lld, %d, %d}", i ? ", " : "", c_value_place(r, v),
-            bytes_of(&l, v), (int)dtype_size(layout_element(&l, v)), layout_binding(&l, v));
+            bytes_of(l, v), (int)dtype_size(layout_element(l, v)), layout_binding(l, v));
     }
     text_printf(&r->body,
         "};\n%s    const uint32_t groups[3] = {1, 1, 1}, trips = (uint32_t)(%s);\n"
@@ -255,7 +260,7 @@ static void hand_over_loop(RunText *r, const Kernel *k, int depth, const char *t
 
 bool steps_write(
     Arena *a, const Options *o, const char *model, int n, Program *programs, const struct Training *training) {
-    StepsFile f = { strmap_new(a), training };
+    StepsFile f = { .modules = strmap_new(a), .training = training };
     const Handover h = { hand_over, takes_loop, hand_over_loop, &f };
     return c_write(a, o, model, n, programs, training, &h);
 }
