@@ -523,6 +523,7 @@ static bool loop_kernel(Printing *p, Shader *out) {
     p->team = k->loop.team;
     const Lanes lanes = glsl_lanes(p);
     if (lanes.n > 1) return lanes_kernel(p, &lanes, out);
+    if (glsl_tiles(p, out)) return true;
     if (!choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
     if (out->points == 0) return true;
     out->size = 1;

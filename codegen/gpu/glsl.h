@@ -65,6 +65,10 @@ const char *glsl_bits_text(const Printing *p, DType d, const char *value);
 typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;
 Lanes glsl_lanes(Printing *p);
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
+bool glsl_is_map(const Kernel *k);                      // neither sums nor sizes of the run
+// the nest with these stores alone, behind `place`, which says where the innermost axes are: "i1 = first"
+void glsl_print_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *place);
+bool glsl_tiles(Printing *p, Shader *out);              // tiles.c; false: not for this kernel
 // Where the sums of a block's shares meet, and the counters: push constants, like the places of values, the same for
 // all shaders of a kernel, and views of them.
 const char *glsl_share_memory(Printing *p);

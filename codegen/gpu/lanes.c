@@ -81,7 +81,7 @@ static bool can(Look *l) {
     return l->ok;
 }
 
-static bool is_map(const Kernel *k) {
+bool glsl_is_map(const Kernel *k) {
     for (int i = 0; i < k->axes.n; i++)
         if (k->axes.at[i].reduce) return false;
     return k->loop.team.size == 1 && k->loop.spread == k->n_parallel && k->axes.n == k->n_parallel && !k->sizes.n
@@ -94,7 +94,7 @@ Lanes glsl_lanes(Printing *p) {
     int64_t points = 1;
     while (l.axis >= 0 && k->axes.at[l.axis].extent == 1) l.axis--;
     for (int i = 0; i < k->axes.n; i++) points *= k->axes.at[i].extent;
-    for (l.lanes = 8; l.axis >= 0 && is_map(k) && l.lanes >= 4; l.lanes /= 2) {
+    for (l.lanes = 8; l.axis >= 0 && glsl_is_map(k) && l.lanes >= 4; l.lanes /= 2) {
         if (k->axes.at[l.axis].extent % l.lanes || points / l.lanes < LEAST_THREADS || !can(&l)) continue;
         Lanes out = { .n = l.lanes, .axis = l.axis };
         out.loads = take_single(&l, out.load);
@@ -147,8 +147,7 @@ static void store_whole(void *ctx, Text *out, const Store *s, const char *index,
     }
 }
 
-// The nest with this one store, at the first of the lanes or at `lane`.
-static void print_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *place) {
+void glsl_print_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *place) {
     Kernel *k = arena_copy(p->arena, p->kernel, sizeof *p->kernel);
     k->stores.at = NULL;
     k->stores.n = k->stores.cap = 0;
@@ -172,7 +171,7 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
         const Expr *e = l->load[p->lane_at];
         const Store s = { k->stores.at[0].value, none, NULL, (Expr *)(uintptr_t)e, RED_NONE };
         text_printf(out, "    %s w%d;\n    {\n", glsl_wide_type(layout_element(p->layout, e->value), l->n), p->lane_at);
-        print_nest(p, out, &d, &s, 1, first);
+        glsl_print_nest(p, out, &d, &s, 1, first);
         text_printf(out, "    }\n");
     }
     for (int i = 0; i < k->stores.n; i++)
@@ -181,11 +180,11 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
     d.store = keep_lane;
     p->n_four = l->loads;
     text_printf(out, "    [[unroll]] for (int lane = 0; lane < %d; lane++) {\n", l->n);
-    print_nest(p, out, &d, k->stores.at, k->stores.n, each);
+    glsl_print_nest(p, out, &d, k->stores.at, k->stores.n, each);
     text_printf(out, "    }\n    {\n");
     d.store = store_whole;
     Store *stores = arena_copy(a, k->stores.at, sizeof *stores * (size_t)k->stores.n);
     for (int i = 0; i < k->stores.n; i++) stores[i].expr = none;
-    print_nest(p, out, &d, stores, k->stores.n, first);
+    glsl_print_nest(p, out, &d, stores, k->stores.n, first);
     text_printf(out, "    }\n");
 }

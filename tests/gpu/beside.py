@@ -21,8 +21,9 @@ NAN, INF = float("nan"), float("inf")
 
 
 class Case:
-    def __init__(self, name, graph, inputs, close=None, options=()):
+    def __init__(self, name, graph, inputs, close=None, options=(), groups=()):
         self.name, self.graph, self.inputs, self.close, self.options = name, graph, inputs, close, options
+        self.groups = groups                            # of kernels of its program: how many workgroups
 
 
 def floats(r, n, spread=1.0):
@@ -149,12 +150,48 @@ activations="Sigmoid Tanh Tanh Sigmoid Tanh Tanh"}
     return Case("loops", graph, inputs, close=3e-6)
 
 
-ALL = [scatters, loops, scans, sorts, lambda r: sorts(r, True)]
+def transposes(r, halves=False):
+    """Tiles of 32 x 32, whole and at the ends, of two axes that are neighbours or not; several tensors in one kernel,
+    one turned and not, broadcast ones; elements of one byte, of four and of eight, which go one by one."""
+    graph = """graph g(%0 x: f32[3,70,130], %1 y: f32[3,130,70], %2 i: i32[256,160], %3 b: u8[64,260], \
+%4 z: f32[130,3,70], %5 w: f32[40,5,6,33], %6 c: f32[33], %7 d: f64[150,160], %8 s: f32[160,160], %9 n: f32[5000,17]) {
+  %10 = Transpose(%0) {perm=[0,2,1]}
+  %11 = Mul(%10, %1)
+  %12 = Relu(%11)
+  %13 = Transpose(%2) {perm=[1,0]}
+  %14 = Transpose(%3) {perm=[1,0]}
+  %15 = Transpose(%4) {perm=[1,0,2]}
+  %16 = Add(%15, %12)
+  %17 = Transpose(%16) {perm=[0,2,1]}
+  %18 = Sub(%17, %0)
+  %19 = Transpose(%5) {perm=[1,3,2,0]}
+  %20 = Transpose(%7) {perm=[1,0]}
+  %21 = Transpose(%8) {perm=[1,0]}
+  %22 = Add(%21, %8)
+  %23 = Transpose(%9) {perm=[1,0]}
+  %24 = Neg(%23)
+  return %12 a, %13 b1, %14 c1, %18 d1, %19 e1, %20 f1, %22 g1, %24 h1
+}
+"""
+    shapes = {"x": (3, 70, 130), "y": (3, 130, 70), "z": (130, 3, 70), "w": (40, 5, 6, 33), "c": (33,), "s": (160, 160),
+              "n": (5000, 17)}
+    inputs = {name: ("f32", shape, floats(r, math.prod(shape))) for name, shape in shapes.items()}
+    inputs.update(i=("i32", (256, 160), [r.randrange(-9999, 9999) for _ in range(256 * 160)]),
+                  b=("u8", (64, 260), [r.randrange(256) for _ in range(64 * 260)]),
+                  d=("f64", (150, 160), [r.uniform(-1, 1) for _ in range(150 * 160)]))
+    tiles = ["{45, 1, 1}", "{40, 1, 1}", "{18, 1, 1}", "{120, 1, 1}", "{157, 1, 1}"]
+    if halves:
+        return Case("transposes, f16", graph, inputs, close=1e-3, options=["--precision", "f16"], groups=tiles)
+    return Case("transposes", graph, inputs, groups=tiles)
+
+
+ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True)]
 
 
 def run(burncc, folder, case, target):
     to = folder / target
-    command = [burncc, "run", str(folder / "g.txt"), "-q", "--target", target, "-o", str(to), *case.options]
+    options = case.options if target == "vulkan" else []
+    command = [burncc, "run", str(folder / "g.txt"), "-q", "--target", target, "-o", str(to), *options]
     for name in case.inputs:
         command += ["--input", f"{name}={folder / name}.npy"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -181,6 +218,12 @@ def check(burncc, case):
         for name, (dtype, shape, values) in case.inputs.items():
             write_npy(folder / f"{name}.npy", dtype, shape, values)
         c, gpu = run(burncc, folder, case, "generic"), run(burncc, folder, case, "vulkan")
+        if case.groups:
+            subprocess.run([burncc, str(folder / "g.txt"), "-q", "--target", "vulkan", *case.options, "-o",
+                            str(folder / "g.c")], check=True)
+            text = (folder / "g.c").read_text()
+            missing = [g for g in case.groups if f"/ 4, {g}" not in text]
+            assert not missing, f"no kernel has the workgroups {missing}"
     assert c and c.keys() == gpu.keys(), (sorted(c), sorted(gpu))
     for name, (shape, x) in c.items():
         assert gpu[name][0] == shape and len(x) > 0, (name, shape, gpu[name][0])
