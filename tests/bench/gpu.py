@@ -139,47 +139,59 @@ class Compilers:
             worker.stop()
 
 
-def contestants(program, other, eager, compiled, row):
-    """(name, worker, request) of all that take part."""
-    for name, p in (("", program), ("other ", other)):
-        if p and not p.failed:
-            worker = p.start()
-            row[name + "first_kept_s"] = sum(worker.ready) * 1e-9
-            row[name + "bytes"] = int(worker.ask("memory", "memory")[0])
-            yield name + "stays", worker, "slice stays"
-            yield name + "copies", worker, "slice copies"
-    if eager:
-        eager.ask(f"load {program.key}", "loaded")
-        row["torch_bytes"] = int(eager.ask("memory", "memory")[0])
-        for way in eager.ask("ways", "ways"):
-            yield way, eager, f"slice {way}"
-    if compiled:
-        compiled.ask(f"load {program.key}", "loaded")
-        yield "compiled", compiled, "slice compiled"
+def ours(program, name, row):
+    """A program and what it does: two contestants; the second has memory of its own, which is not counted."""
+    worker = program.start()
+    row[name + "first_kept_s"] = sum(worker.ready) * 1e-9
+    row[name + "bytes"] = int(worker.ask("memory", "memory")[0])
+    return [(name + "stays", worker, "slice stays"), (name + "copies", worker, "slice copies")]
+
+
+def theirs(worker, key, row):
+    worker.ask(f"load {key}", "loaded")
+    row["torch_bytes"] = max(row.get("torch_bytes", 0), int(worker.ask("memory", "memory")[0]))
+    return [(way, worker, f"slice {way}") for way in worker.ask("ways", "ways")]
+
+
+def take_turns(options, present, failed):
+    """Each contestant's rounds, in ms; one that fails is left out from then on."""
+    rounds = collections.defaultdict(list)
+    for n in range(options.rounds):
+        first = n % max(1, len(present))
+        for name, worker, request in present[first:] + present[:first]:
+            if name in failed:
+                continue
+            try:
+                times = [int(t) for t in worker.ask(f"{request} {options.slice}", "times")]
+                rounds[name].append(statistics.median(times) * 1e-6)
+            except Failed as e:
+                failed[name] = str(e)
+    return {name: r for name, r in rounds.items() if name not in failed}
 
 
 def contest(options, program, other, eager, compiled):
-    row = {"key": program.key, "seconds": program.seconds, "program_bytes": program.size, "failed": program.failed}
-    present, rounds, mine = [], collections.defaultdict(list), []
-    try:
-        for one in contestants(program, other, eager, compiled, row):
-            present.append(one)
-        mine = [w for name, w, request in present if name.endswith("stays")]
-        for n in range(options.rounds):
-            first = n % len(present)
-            for name, worker, request in present[first:] + present[:first]:
-                times = [int(t) for t in worker.ask(f"{request} {options.slice}", "times")]
-                rounds[name].append(statistics.median(times) * 1e-6)
-    except Failed as e:
-        row["failed"] = row["failed"] or str(e)
-    for worker in mine:
+    row = {"key": program.key, "seconds": program.seconds, "program_bytes": program.size, "failed": {}}
+    present = []
+    for name, p in (("", program), ("other ", other), ("eager", eager), ("compiled", compiled)):
+        if not p:
+            continue
+        try:
+            if not isinstance(p, Program):
+                present += theirs(p, program.key, row)
+            elif p.failed:
+                row["failed"][name + "program"] = p.failed
+            else:
+                present += ours(p, name, row)
+        except Failed as e:
+            row["failed"][name] = str(e)
+    row["rounds_ms"] = take_turns(options, present, row["failed"])
+    for worker in {w for name, w, _ in present if name.endswith(("stays", "copies"))}:
         worker.stop()
-    row["rounds_ms"] = rounds
-    row["ms"] = {name: statistics.median(r) for name, r in rounds.items()}
+    row["ms"] = {name: statistics.median(r) for name, r in row["rounds_ms"].items()}
     best = [row["ms"][p] for p in PEERS if p in row["ms"]]
-    if best and "stays" in row["ms"]:
-        row["ratio"] = min(best) / row["ms"]["stays"]
-        row["ratio_copies"] = min(best) / row["ms"]["copies"]
+    for ratio, own in (("ratio", "stays"), ("ratio_copies", "copies")):
+        if best and own in row["ms"]:
+            row[ratio] = min(best) / row["ms"][own]
     return row
 
 
@@ -211,7 +223,7 @@ def table(options, rows):
     print()
     for batch in options.batch:
         for precision in options.precision:
-            own = [r for r in rows if r["key"].endswith(f":{batch}:{precision}") and "ratio" in r]
+            own = [r for r in rows if r["key"].endswith(f":{batch}:{precision}") and {"ratio", "ratio_copies"} <= r.keys()]
             if own:
                 least = min(own, key=lambda r: r["ratio"])
                 print(f"batch {batch}, {precision}: PyTorch's best over ours, geometric mean of {len(own)}: "
@@ -253,7 +265,8 @@ def run(options, folder):
             continue
         rows.append(contest(options, programs[key], others.get(key), eager, compilers.of.get(key)))
         times = " ".join(f"{n.replace(' ', '_')}={t:.4g}" for n, t in rows[-1]["ms"].items())
-        print(f"{key} {times} ratio={rows[-1].get('ratio', 0):.2f} {rows[-1]['failed'] or ''}", flush=True)
+        print(f"{key} {times} ratio={rows[-1].get('ratio', 0):.2f} "
+              + "; ".join(f"{n}: {why}" for n, why in rows[-1]["failed"].items()), flush=True)
     compilers.stop()
     if eager:
         eager.stop()
