@@ -7,9 +7,9 @@
 // would make each of its reads, or of its stores, a transaction of its own.
 //
 //     shared float tile0[32 * 33];             // a row more, so that columns lie in different banks
-//     for n: { const int i1 = first_p + fast, i2 = first_q + slow + n; tile0[(slow + n) * 33 + fast] = a_f32[...]; }
+//     for n: { const int i1 = first1 + fast, i2 = first2 + slow + n; tile0[(slow + n) * 33 + fast] = a_f32[...]; }
 //     barrier();
-//     for n: { const int i1 = first_p + slow + n, i2 = first_q + fast; a_f32[...] = tile0[fast * 33 + slow + n] * 2.0; }
+//     for n: { const int i2 = first2 + fast, i1 = first1 + slow + n; a_f32[...] = tile0[fast * 33 + slow + n] * 2.0; }
 #include "glsl.h"
 
 #include "schedule/gpu/blocks.h"
@@ -147,8 +147,8 @@ static void print_place(Printing *p, const Tiles *t, Text *out, Shader *s) {
         if (tiled->axes.at[i].extent == 1) text_printf(out, "    const int first%d = 0;\n", i);
         else text_printf(out, "    const int first%d = i%d * %d;\n", i, i, SIDE);
     }
-    text_printf(out, "    const int fast = int(gl_LocalInvocationIndex %% %du), slow = int(gl_LocalInvocationIndex / %du)"
-        ";\n", SIDE, SIDE);
+    text_printf(out, "    const int fast = int(gl_LocalInvocationIndex %% %du);\n", SIDE);
+    text_printf(out, "    const int slow = int(gl_LocalInvocationIndex / %du);\n", SIDE);
 }
 
 bool glsl_tiles(Printing *p, Shader *out) {

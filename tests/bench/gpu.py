@@ -86,8 +86,8 @@ class Program:
             runtime = [ROOT / "runtime" / "vulkan.c"]
             if step:
                 own, runtime = ["-DSTEP", f"-DPOSITION={PAST}"], runtime + [ROOT / "runtime" / "vulkan_steps.c"]
-            self.timed("cc", ["cc", "-O2", "-w", *own, "-I", folder, "-I", ROOT / "runtime", "-I", HERE, "-o", self.path,
-                              HERE / "gpu.c", folder / "model.c", *runtime, "-lvulkan", "-lpthread", "-lm"])
+            self.timed("cc", ["cc", "-O2", "-w", *own, "-I", folder, "-I", ROOT / "runtime", "-I", HERE, "-o",
+                              self.path, HERE / "gpu.c", folder / "model.c", *runtime, "-lvulkan", "-lpthread", "-lm"])
             self.size = self.path.stat().st_size
             self.command = [self.path, weights if weights.exists() else "-"]
             self.environment = {"BURN_VK_CACHE": str(folder)}
@@ -206,7 +206,7 @@ def mean(rows, what):
 def table(options, rows):
     other = ["other stays"] if options.compare else []
     print("\n| network | batch | | ours, on the device | with copies |" + "".join(f" {o} |" for o in other)
-          + " PyTorch eager | graph | compiled | best : ours | best : with copies | MB, ours | PyTorch |")
+          + " PyTorch eager | graph | compiled | best : ours | best : copies | MB, ours | PyTorch |")
     print("|---" * (12 + len(other)) + "|")
     for row in rows:
         name, batch, precision = row["key"].split(":")
@@ -214,7 +214,8 @@ def table(options, rows):
                  *(f"{row[r]:.2f}" if r in row else "–" for r in ("ratio", "ratio_copies")),
                  *(f"{row[b] / 1e6:.0f}" if b in row else "–" for b in ("bytes", "torch_bytes"))]
         print("| " + " | ".join(cells) + " |")
-    print("\n| prepared | burncc s | cc s | program MB | first result s | with kept kernels |\n|---|---|---|---|---|---|")
+    print("\n| prepared | burncc s | cc s | program MB | first result s | with kept kernels |")
+    print("|---" * 6 + "|")
     for row in rows:
         s, kept = row["seconds"], row.get("first_kept_s")
         print("| " + " | ".join([row["key"], *(f"{s[w]:.2f}" if w in s else "–" for w in ("burncc", "cc")),
@@ -223,7 +224,8 @@ def table(options, rows):
     print()
     for batch in options.batch:
         for precision in options.precision:
-            own = [r for r in rows if r["key"].endswith(f":{batch}:{precision}") and {"ratio", "ratio_copies"} <= r.keys()]
+            own = [r for r in rows if r["key"].endswith(f":{batch}:{precision}") and "ratio_copies" in r
+                   and "ratio" in r]
             if own:
                 least = min(own, key=lambda r: r["ratio"])
                 print(f"batch {batch}, {precision}: PyTorch's best over ours, geometric mean of {len(own)}: "
@@ -252,8 +254,8 @@ def run(options, folder):
     began, rows = time.monotonic(), []
     keys = [f"{m}:{b}:{p}" for b in options.batch for m in options.models for p in options.precision]
     programs, others, compilers, programs_at = prepare(options, folder, keys)
-    print(f"prepared: programs after {programs_at - began:.0f} s, {len(compilers.of)} of {len(keys)} compiled by PyTorch"
-          f" after {time.monotonic() - began:.0f} s", flush=True)
+    print(f"prepared: programs after {programs_at - began:.0f} s, {len(compilers.of)} of {len(keys)} compiled by "
+          f"PyTorch after {time.monotonic() - began:.0f} s", flush=True)
     try:
         eager = torch_worker(options, [], 0)
     except Failed as e:

@@ -147,7 +147,7 @@ def finished():
 
 
 def recorded(run):
-    """Runs it until it is at rest, and records a CUDA graph of it: a function that replays it, and keeps what it reads."""
+    """Runs it until it is at rest, and records a CUDA graph: a function that replays it, and keeps what it reads."""
     if DEVICE != "cuda":
         run()
         return run
