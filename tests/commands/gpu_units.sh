@@ -109,6 +109,13 @@ result $? "and eight of f32, rounded on their way"
 "$burncc" attention/model.onnx --target vulkan --precision bf16 --dump glsl >out 2>err
 grep -q 'MATRIX_C score' out
 result $? "scores on matrix units"
+# in training every product: gradients that are added to keep f32, and parameters have it
+"$burncc" "$here/../../models/gpt2.c" --set layers=2 --set vocabulary=500 --set width=64 --set heads=2 \
+    --dim batch=2 --dim length=32 --train --loss cross_entropy --optimizer adam --target vulkan --precision bf16 \
+    --dump glsl >out 2>err
+products=$(grep -Ec '^// k[0-9]+_(MatMul|lm_head): ' out)
+[ "$products" -gt 20 ] && [ "$products" = "$(grep -Ec '^// k[0-9]+_(MatMul|lm_head), on matrix units: ' out)" ]
+result $? "all $products products of a training step"
 status 0 "without fusion" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-fuse --dump glsl
 silent 'MATRIX_C score'
 finish

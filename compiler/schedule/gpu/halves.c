@@ -38,7 +38,8 @@ static void mark_learnt(Halving *h, const Graph *g) {
         const int form = (int)op_table[n->op].form;
         bool exact = false;
         for (int i = 0; i < n->n_out; i++) exact = exact || (n->out[i] && h->exact[n->out[i]->id]);
-        if (!exact || form == FORM_CONTRACT || form == FORM_REDUCE || form == FORM_WINDOW) continue;
+        const bool sums = form == FORM_CONTRACT || form == FORM_REDUCE || form == FORM_WINDOW || form == FORM_SCATTER;
+        if (!exact || sums) continue;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i]) h->exact[n->in[i]->id] = true;
     }

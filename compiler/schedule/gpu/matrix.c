@@ -83,11 +83,12 @@ static MatrixShares best_shares(const ProductShape *s, bool windows) {
 }
 
 // ---------------------------------------------------------------- factors of 16 bits
+// In training also f32 that is to keep its bits, like a gradient that is added to: a product rounds what it reads.
 bool gpu_is_half(const Plan *p, const Value *v) {
     int64_t at;
     Buffer *b = plan_value(p, v).buffer;
     return b->element == DT_F16 || b->element == DT_BF16
-        || (b->element == DT_F32 && buffer_owner(b, &at)->value->is_input);
+        || (b->element == DT_F32 && (p->options->train || buffer_owner(b, &at)->value->is_input));
 }
 
 // All that it loads; *some: there is one of 16 bits.
