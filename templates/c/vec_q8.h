@@ -471,7 +471,7 @@ BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
 #elif defined(BURN_Q8_RVV)
     for (ptrdiff_t i = 0; i < n;) {
         const size_t now = __riscv_vsetvl_e16m8((size_t)(n - i));
-        if (wide)
+        if (wide != 0)
             __riscv_vse16_v_i16m8(halves + i, __riscv_vmv_v_x_i16m8(with, now), now);
         else
             __riscv_vse8_v_i8m4(bytes + i, __riscv_vmv_v_x_i8m4((int8_t)with, now), now);
@@ -479,7 +479,7 @@ BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
     }
 #else
     for (ptrdiff_t i = 0; i < n; i++) {
-        if (wide)
+        if (wide != 0)
             halves[i] = with;
         else
             bytes[i] = (int8_t)with;

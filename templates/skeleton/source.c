@@ -5,6 +5,7 @@
  *   HAS_FILES    it writes files, and wants to know when they are on the disk
  *   HAS_BLAS     it calls a BLAS
  *   HAS_BARE     it is for processors that may have no C library
+ *   HAS_PLAIN    it is what checkers of firmware read: C99 without vectors
  *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
  *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
  *   SECTIONS     macros for where constants and code lie (--region)
@@ -14,6 +15,7 @@
 #define HAS_FILES 1
 #define HAS_BLAS 0
 #define HAS_BARE 1
+#define HAS_PLAIN 1
 #define HAS_VECTORS 1
 #define HAS_FUSED 1
 #define HAS_APART 1
@@ -21,6 +23,18 @@
 #define HAS_ALIGNED 1
 #define SECTIONS
 // end holes
+#if HAS_PLAIN
+/* Required rules of MISRA C:2012 that cppcheck's addon finds broken in such files, not all of them in each, and why;
+ * no mandatory one is, and docs/firmware.md lists the advisory ones:
+ *   2.2    nothing dead is kept; operations on sizes of one are taken for dead
+ *   8.14   restrict says what callers promise; without it each store makes the next load wait
+ *   10.1   the bits of a float are an integer, whose sign is shifted
+ *   10.3, 10.4, 10.7, 10.8  distances are ptrdiff_t, sizes size_t, constants int; bytes are widened to be subtracted
+ *   20.7   parameters of macros that are names have no parentheses
+ *   21.1   INFINITY, NAN and isnan where there is no math.h
+ *   21.15  the bits of a float become an integer by memcpy
+ */
+#endif
 #if HAS_FILES
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L /* fsync */

@@ -6,9 +6,10 @@
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 page=$tests/../docs/firmware.md
-models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip"
-misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes"
-[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra=conv_bn_relu_add
+models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip
+    bytes_conv_image bytes_conv_depthwise"
+misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes bytes_conv_image bytes_conv_depthwise"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra="conv_bn_relu_add bytes_conv_depthwise"
 python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
     { echo "Bail out! small/run.py fails"; exit 1; }
 for model in $models; do
@@ -91,6 +92,11 @@ if command -v cppcheck >/dev/null; then
     listed "MISRA C" | sed 's/^/misra-c2012-/' | sort >deviations
     [ -s deviations ]
     result $? "the page lists deviations"
+    sed -n '/^### MISRA C/,/^##/s/^| `\([0-9.]*\)` | required.*/\1/p' "$page" | sort >required
+    sed -n '/^\/\* Required rules of MISRA/,/\*\//p' pooling.c | grep '^ \*   ' | cut -c6- | sed 's/   *.*//' |
+        tr -d ' ' | tr , '\n' | sort >stated
+    [ -s required ] && cmp required stated >out 2>err
+    result $? "and each file those from required rules"
     for model in $misra; do
         cppcheck --addon=misra --std=c99 --quiet --template='{id}' -D__GNUC__=12 $model.c >/dev/null 2>found
         grep -o 'misra-c2012-[0-9.]*' found | sort -u | grep -vxF -f deviations >out

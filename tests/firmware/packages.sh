@@ -75,6 +75,9 @@ properties several-arduino/library.properties && grep -qx license=MIT several-ar
 result $? "and the model's licence"
 ! grep -vP '^#|^\w+\t(KEYWORD[12]|LITERAL1)$' digits-arduino/keywords.txt >out
 result $? "keywords.txt: a tab, and a class"
+status 0 "the linter's rules" python3 "$here/../firmware/arduino_rules.py" digits-arduino several-arduino
+[ "$(grep -o ' L[A-Z][0-9]* ' out | sort -u)" = " LD002 " ]
+result $? "a licence's text is all that it misses"
 python3 - >out 2>err <<'END'
 import json, os
 for name, licence in (("digits", None), ("several", "MIT")):
