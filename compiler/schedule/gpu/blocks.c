@@ -53,6 +53,7 @@ static BlockShares best_block(const ProductShape *s) {
             const BlockShares one = { *b, shares };
             const double counters = (double)s->batch * (double)(ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn));
             if ((double)shares * (double)s->batch > MAX_GROUPS || counters > MAX_COUNTERS) break;
+            if (!gpu_blocks_reach(s->m, s->n, b->bm, b->bn)) break;
             const double time = gpu_shares_time(s, &one);
             if (time >= least) continue;
             least = time;
@@ -61,10 +62,15 @@ static BlockShares best_block(const ProductShape *s) {
     return best;
 }
 
+bool gpu_blocks_reach(int64_t m, int64_t n, int64_t bm, int64_t bn) {
+    return ceil_div(m, bm) <= MAX_GROUPS && ceil_div(n, bn) <= MAX_GROUPS;
+}
+
+// The first block of each table is the largest.
 bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k) {
     enum { LEAST_ROWS = 8, LEAST_COLUMNS = 16, LEAST_TERMS = 16 };              // fewer leave most of a block empty
     return batch > 0 && m >= LEAST_ROWS && n >= LEAST_COLUMNS && k >= LEAST_TERMS && batch <= MAX_GROUPS
-        && ceil_div(m, 32) <= MAX_GROUPS && ceil_div(n, 32) <= MAX_GROUPS;
+        && gpu_blocks_reach(m, n, gpu_blocks->bm, gpu_blocks->bn);
 }
 
 bool gpu_takes_conv(const Node *n) {

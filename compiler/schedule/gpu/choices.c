@@ -51,8 +51,10 @@ static bool block_fits(const Block *b) {
 }
 
 bool gpu_block_fits(const void *shape, const void *block) {
-    (void)shape;
-    return block_fits(block) && pool_bytes(block) <= ROOM && sums_bytes(block) <= ROOM;
+    const ProductShape *s = shape;
+    const Block *b = block;
+    return block_fits(b) && pool_bytes(b) <= ROOM && sums_bytes(b) <= ROOM
+        && gpu_blocks_reach(s->m, s->n, b->bm, b->bn);
 }
 
 bool gpu_shares_fit(const void *shape, const void *shares) {
@@ -61,6 +63,7 @@ bool gpu_shares_fit(const void *shape, const void *shares) {
     const Block *b = &c->block;
     if (!block_fits(b) || !within(b->stages, 1, 2) || b->stages * pool_bytes(b) > ROOM || sums_bytes(b) > ROOM)
         return false;
+    if (!gpu_blocks_reach(s->m, s->n, b->bm, b->bn)) return false;
     if (c->shares == 1) return true;
     const int64_t blocks = s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
     return within(c->shares, 2, MOST_BLOCK_SHARES) && c->shares * b->bk * b->slices < s->k

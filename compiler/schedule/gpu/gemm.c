@@ -15,7 +15,9 @@
 static const Block *best_block(double batch, int64_t m, int64_t n, int64_t k) {
     const Block *best = gpu_blocks;
     for (const Block *b = gpu_blocks + 1; b < gpu_blocks + BLOCKS; b++)
-        if (gpu_block_time(b, batch, m, n, k) < gpu_block_time(best, batch, m, n, k)) best = b;
+        if (gpu_blocks_reach(m, n, b->bm, b->bn)
+            && gpu_block_time(b, batch, m, n, k) < gpu_block_time(best, batch, m, n, k))
+            best = b;
     return best;
 }
 

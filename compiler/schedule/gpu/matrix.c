@@ -52,6 +52,7 @@ double gpu_matrix_time(const ProductShape *s, const MatrixShares *c) {
 }
 
 bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
+    if (!gpu_blocks_reach(s->m, s->n, c->block.bm, c->block.bn)) return false;
     if (c->shares == 1) return true;
     return c->shares >= 2 && c->shares <= MOST_MATRIX_SHARES && c->shares <= ceil_div(s->k, c->block.bk)
         && c->shares * s->batch <= MAX_GROUPS && blocks_of(s, &c->block) <= MAX_COUNTERS
