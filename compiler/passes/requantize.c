@@ -18,7 +18,7 @@
 // step wherever the result is not cut off. Factors of few bits meet the middle of two steps often: there halves go to
 // the even one. Sums of windows and along axes are sums of the integers; any other function of one byte is a table
 // (byte_table.c). Tensors of 16 bits are computed likewise, their factors with as many bits more; functions of them are
-// left to floats.
+// parabolas.
 #include "requantize.h"
 
 #include <math.h>

@@ -15,6 +15,9 @@ static double expr_cost(const Expr *e) {
     case E_Max:
     case E_Neg:
     case E_Abs:
+    case E_BitAnd:
+    case E_Shl:
+    case E_Shr:
     case E_Select:
     case E_Lt:
     case E_Le:

@@ -190,6 +190,34 @@ def unsigned_halves():
     n.write("unsigned_halves", [1, 4, 9, 7], "y", [1, 12, 9, 7])
 
 
+def half_functions():
+    """Functions of one value of 16 bits, signed and not, of products and of each other; a softmax."""
+    n = Net(INT16)
+    n.quantised("q", "x", 1 / 32767, 0)
+    n.conv("c1", "q", [9, 3, 3, 3], 2e-4, 0, pads=[1, 1, 1, 1])
+    n.layer("Sigmoid", "s1", ["c1"], 1 / 32767, 0)
+    n.layer("Mul", "swish", ["c1", "s1"], 1e-4, -300)
+    n.layer("Tanh", "tanh", ["swish"], 2e-4, 12)
+    n.dtype = UINT16
+    n.layer("Exp", "exp", ["tanh"], 1.2e-3, 0)
+    n.layer("Erf", "erf", ["exp"], 2.5e-3, 7)
+    n.dtype = INT16
+    n.layer("GlobalAveragePool", "all", ["erf"], 2e-4, 0)
+    n.layer("Flatten", "flat", ["all"], 2e-4, 0)
+    n.nodes.append(node("Gemm", [n.real("flat")] + n.weights("fc", "flat", [50, 9], 0), ["fc_y"], transB=1))
+    n.quantised("fc", "fc_y", 6e-5, 0)
+    n.layer("Softmax", "y", ["fc"], 1 / 32768, 0, axis=1)
+    n.write("half_functions", [1, 3, 6, 5], "y", [1, 50])
+
+
+def kink():
+    """A function that bends at once, inside of a run of 256 values."""
+    n = Net(INT16)
+    n.quantised("q", "x", 1 / 32767, 100)
+    n.layer("LeakyRelu", "y", ["q"], 1 / 32767, 0)
+    n.write("kink", [1, 60], "y", [1, 60])
+
+
 def ends():
     """Floats in and out, elements moved before the one and behind the other, and an input that is read as it is."""
     n = Net(UINT8)
@@ -210,4 +238,6 @@ functions()
 fours()
 halves()
 unsigned_halves()
+half_functions()
+kink()
 ends()
