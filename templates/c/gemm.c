@@ -112,7 +112,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 {
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2 };
     enum { COLUMNS_EDGE = N_FIXED % WIDTH,
-           VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV };
+           VECTORS_EDGE = N_FIXED ? (COLUMNS_EDGE + BURN_VF_LANES - 1) / BURN_VF_LANES : NV,
+           /* the last columns are whole vectors: nothing is read or written past N */
+           WHOLE_EDGE = N_FIXED != 0 && COLUMNS_EDGE % BURN_VF_LANES == 0,
+           EDGE_LIES = !PACK_B && WHOLE_EDGE };
 #if M_FIXED
     enum { ROWS_EDGE = M_FIXED % ROWS };
 #else
@@ -145,23 +148,21 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #endif
 #if STRIP || PARTS
     for (ptrdiff_t b = b_from; b < b_end && m_from < m_end; b++)
-        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += NC)
 #else
+    const ptrdiff_t b_from = 0, n_from = 0, n_end = N;
+    (void)b_from, (void)n_from, (void)n_end;
     for (ptrdiff_t b = 0; b < BATCH; b++)
-        for (ptrdiff_t n0 = 0; n0 < N; n0 += NC)
 #endif
+        for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += NC)
             for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
-#if STRIP || PARTS
                 const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end, depth = k0 + KC < K ? KC : K - k0;
-#else
-                const ptrdiff_t n1 = n0 + NC < N ? n0 + NC : N, depth = k0 + KC < K ? KC : K - k0;
-#endif
                 const int first = k0 == 0, last = k0 + KC >= K;
 #if !B_PACKED
                 const float *const b_block = B + b * BB + k0 * BK;
 #endif
 #if !B_PACKED && PACK_B != 2
-                for (ptrdiff_t n = PACK_B ? n0 : N - COLUMNS_EDGE; n < n1; n += PANEL)
+                const int packed = BB == 0 && b > b_from && KC >= K && NC >= n_end - n_from; /* for the one before */
+                for (ptrdiff_t n = packed || EDGE_LIES ? n1 : PACK_B ? n0 : N - COLUMNS_EDGE; n < n1; n += PANEL)
                     burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
                                     n1 - n < PANEL ? n1 - n : PANEL);
 #endif
@@ -187,15 +188,16 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         if (column_edge)
                             burn_pack_panel(panels, WIDTH, b_block + n, BK, 1, depth, columns);
 #else
+                        const int edge_packed = column_edge && !EDGE_LIES;
                         const float *const column = PACK_B
                             ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
-                                                    : column_edge ? panels
+                                                    : edge_packed ? panels
                                                                   : b_block + n;
-                        const ptrdiff_t bk = PACK_B || column_edge ? PANEL : BK;
+                        const ptrdiff_t bk = PACK_B || edge_packed ? PANEL : BK;
 #endif
                         for (ptrdiff_t m = m0; m < m1; m += ROWS) {
                             const int row_edge = ROWS_EDGE > 0 && m + ROWS > M,
-                                      to_c = !column_edge && (IDENTITY_EPILOGUE || !last);
+                                      to_c = (!column_edge || WHOLE_EDGE) && (IDENTITY_EPILOGUE || !last);
 #if M_FIXED
                             const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
 #else
