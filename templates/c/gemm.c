@@ -208,6 +208,12 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                             const float *const column = kept ? panels : b_block + n;
                             const ptrdiff_t bk = kept ? WIDTH : BK;
 #endif
+#if B_PACKED
+                            const float *const ahead = column + ((m - m0) / ROWS < NV
+                                                                 ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0);
+#else
+                            const float *const ahead = 0;
+#endif
                             float tile[ROWS * WIDTH];
                             float *const c_tile = C + b * CB + (m - c_at) * CM + n, *const out = to_c ? c_tile : tile;
                             for (ptrdiff_t i = 0; i < count && !to_c && !first; i++)
@@ -222,17 +228,14 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if M_FIXED
                             burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
                                          row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
-                                         column + (B_PACKED && (m - m0) / ROWS < NV
-                                                   ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                         ahead);
 #else
                             const float *const a_tile = row0 + (m - m0) * row_step;
                             const int vectors = column_edge ? VECTORS_EDGE : NV;
                             const ptrdiff_t cm = to_c ? CM : WIDTH, fours = row_edge ? count / 4 * 4 : 0;
                             if (!row_edge)
                                 burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm,
-                                             !first,
-                                             column + (B_PACKED && (m - m0) / ROWS < NV
-                                                       ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0));
+                                             !first, ahead);
                             for (ptrdiff_t i = 0; i < fours; i += 4)
                                 burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk,
                                              out + i * cm, cm, !first, column);

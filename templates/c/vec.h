@@ -43,6 +43,7 @@
 #define BURN_UNROLL
 #define BURN_LOOP
 #define BURN_PREFETCH(p) ((void)(p))
+#define BURN_PREFETCH_NEAR(p) ((void)(p))
 #if defined(__GNUC__)
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #else
@@ -59,6 +60,7 @@
 #define BURN_LOOP _Pragma("clang loop unroll(disable)") /* kept a loop until it is vectorised */
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
+#define BURN_PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3)
 #else
 /* gcc, too, would halve what it vectorises itself */
 #if defined(__AVX512F__) && !defined(BURN_VF_LANES) && __GNUC__ >= 8
@@ -76,6 +78,7 @@
 #define BURN_LOOP
 #define BURN_INLINE __attribute__((always_inline, unused)) BURN_KERNEL static inline
 #define BURN_PREFETCH(p) __builtin_prefetch((p), 0, 2)
+#define BURN_PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3)
 #endif
 
 /* Lanes of a vector, and whether 32 vector registers are there (else 16): kernels take half the rows in a tile if not.
@@ -126,6 +129,7 @@
 #define BURN_HELD(v) ((void)0)
 #endif
 
+#define BURN_AHEAD 8 /* steps of a tile: some 100 cycles, what a line takes to come from L2 */
 #define BURN_TILE_ROWS 16 /* the most rows and vectors a tile may have */
 #define BURN_TILE_VECTORS 4
 
@@ -180,6 +184,7 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
                                 ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
 {
     BURN_CONTRACT
+    const int own = __builtin_constant_p(!ahead) && !ahead;
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
     BURN_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -188,8 +193,14 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
             sum[i][v] = (burn_vf){0};
     }
     for (ptrdiff_t k = 0; k < depth; k++) {
-        if (!keep)
+        if (!keep && !own)
             BURN_PREFETCH(ahead + k * 16);
+        if (!keep && own) {
+            BURN_UNROLL
+            for (int v = 0; v < vectors; v++)
+                if (v * BURN_VF_LANES % 16 == 0) /* a line */
+                    BURN_PREFETCH_NEAR(b + (k + BURN_AHEAD) * bk + v * BURN_VF_LANES);
+        }
         burn_vf column[BURN_TILE_VECTORS];
         BURN_UNROLL
         for (int v = 0; v < vectors; v++) {
@@ -223,7 +234,7 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
  * j < vectors * BURN_VF_LANES. The accumulators live in registers because rows and vectors are constants where this is
  * inlined: all loops over them must unroll. am and ak should be constants too, so that rows are addressed by offsets.
  * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it
- * be b). */
+ * be b). With a null constant it is b, some steps before it is read: what a level of cache further off holds. */
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
                            const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
 {
