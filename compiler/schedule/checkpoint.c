@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// --train-memory: what is kept from where it is made until it is read, and what is made again, so that a training
-// program fits into a workspace of so many bytes.
+// What a training program keeps from where it is made until it is read, and what it makes again: with --train-memory
+// so that it fits into a workspace of so many bytes, without it what costs next to no time.
 //
 // In: a plan with its kernels in order. Out: the plan with some kernels in the list more than once, and its buffers
 // placed. A value that a kernel makes again lies where it lay before, and between its last reader and the second run
 // its bytes serve others; the kernel, its code and its operands are the same, so the results have the same bits.
 //
 // Greedy: at the worst moment, of all values that wait there for a later reader, the one is made again just before it
-// whose absence removes most bytes above the budget, summed over all moments, for the time that it costs. What its
-// kernel reads and nobody has any more is made again too, or kept longer, whichever is better. The search counts its
-// steps, not the time, so the same input gives the same code.
+// whose absence removes most bytes above the budget, summed over all moments, for the time that it costs: of loops
+// first, of products where that is not enough. What its kernel reads and nobody has any more is made again too, or
+// kept longer, whichever is better. The search counts its steps, not the time, so the same input gives the same code.
+//
+// Without a budget only loops run again (activations, what norms make of what they keep), never products, and only as
+// long as all of that is a small share of the program's time; the target is lowered while anything is found.
 #include "steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_WORK INT64_C(400000000)                     // looks at an operand: one or two seconds
 enum {
-    TRIED = 32,                                         // changes that are measured, the most promising
+    TRIED = 32,                                         // changes that are measured, or more until one helps
     MOST_AGAIN = 48,                                    // steps that one value takes with it
     MOST_PLACINGS = 8, GAPS = 200,                      // what no buffer fits into is about this part
     SMALL = 64,                                         // what is less than this part of what is too much stays
     FACTOR = 8,                                         // an operand so much smaller than the value is kept
-    LENGTH = 4                                          // most runs, by kernels
+    LENGTH = 4,                                         // most runs, by kernels
+    LOWER = 8,                                          // without a budget: each target is this part less
+    GAIN_PERCENT = 3                                    // and what all of them together must save, as in order.c
 };
+// without a budget: the share of the time that running again may take
+static const double spare_share = 0.01;
 // operations and bytes that a core does in a nanosecond, and what a call costs (as strips.c has them)
 static const double template_rate = 100, loop_rate = 10, byte_rate = 20, call_ns = 30;
 
@@ -31,14 +39,19 @@ typedef struct Span { int buffer, first, last; } Span;  // from where it is made
 // over: bytes above the target, summed over the moments; at: the worst one
 typedef struct Cost { int64_t peak; double over; int at; } Cost;
 typedef VEC(int) Sequence;                              // steps in the order in which they run
-typedef struct Candidate { int buffer, before; double score; } Candidate;
+typedef struct Candidate {
+    int buffer, before; double score;
+    Sequence lists[2]; int n;                           // the steps that make it again, in one way or two
+} Candidate;
 
 typedef struct Search {
     Arena *a;
     const Steps *s;
     int64_t target, work;
+    double spare;                                       // ns that may be added; with a budget there is no bound
     double *ns;                                         // by step
-    bool *may_again;                                    // by step
+    bool *may_again, *is_loop;                          // by step
+    bool only_loops;                                    // nothing else runs again, for the time being
     int *maker;                                         // by buffer: the step that alone writes it; -1: not one
     int *first_write, *last_write;                      // by buffer: the steps; -1: none
     // of the sequence that was measured last
@@ -76,10 +89,11 @@ static void read_steps(Search *c, const Plan *p) {
             c->last_write[u->buffer] = i;
         }
     for (int i = 0; i < s->n; i++) {
-        c->may_again[i] = true;
+        c->may_again[i] = c->is_loop[i] = true;
         for (int m = 0; m < s->at[i].kernels; m++) {
             const Kernel *k = p->kernels.at[s->at[i].kernel + m];
             c->may_again[i] = c->may_again[i] && kernel_may_again(k);
+            c->is_loop[i] = c->is_loop[i] && k->kind == KERNEL_LOOP;
             c->ns[i] += kernel_ns(k);
         }
         for (int j = 0; j < s->at[i].uses.n; j++) {
@@ -87,6 +101,10 @@ static void read_steps(Search *c, const Plan *p) {
             if (u->write && (!s->in_work.at[u->buffer] || c->maker[u->buffer] != i)) c->may_again[i] = false;
         }
     }
+}
+
+static bool runs_again(const Search *c, int step) {
+    return c->may_again[step] && (!c->only_loops || c->is_loop[step]);
 }
 
 // ---------------------------------------------------------------- what a sequence needs
@@ -177,7 +195,7 @@ static bool is_alive(const Search *c, int buffer, int before) {
 static bool collect(Search *c, const Sequence *q, int step, int before, bool keep, Sequence *again) {
     const Step *s = &c->s->at[step];
     int64_t size = 0;
-    if (!c->may_again[step] || again->n >= MOST_AGAIN) return false;
+    if (!runs_again(c, step) || again->n >= MOST_AGAIN) return false;
     for (int j = 0; j < s->uses.n; j++) size += s->uses.at[j].write ? steps_bytes(c->s, s->uses.at[j].buffer) : 0;
     for (int j = 0; j < s->uses.n; j++) {
         int b = s->uses.at[j].buffer, maker = c->maker[b];
@@ -185,7 +203,7 @@ static bool collect(Search *c, const Sequence *q, int step, int before, bool kee
         if (!may_read(c, q, step, b, before)) return false;
         if (there || is_alive(c, b, before)) continue;
         for (int i = 0; i < again->n; i++) there = there || again->at[i] == maker;
-        if (there || keep || maker < 0 || !c->may_again[maker] || steps_bytes(c->s, b) * FACTOR <= size) continue;
+        if (there || keep || maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) * FACTOR <= size) continue;
         if (!collect(c, q, maker, before, keep, again)) return false;
     }
     VEC_PUSH(c->a, *again, step);
@@ -226,49 +244,55 @@ static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate 
         const Span *s = &c->spans.at[i];
         int b = s->buffer, maker = c->maker[b];
         if (s->first >= cost->at || s->last <= cost->at || c->previous[b] == cost->at) continue;
-        if (maker < 0 || !c->may_again[maker] || steps_bytes(c->s, b) * SMALL < cost->peak - c->target) continue;
+        if (maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) * SMALL < cost->peak - c->target) continue;
         int from = c->previous[b] + 1, to = c->next[b];
         double bytes = (double)steps_bytes(c->s, b) * (count[to] - count[from]), most = over[to] - over[from];
-        best[n++] = (Candidate){ b, to, (bytes < most ? bytes : most) / c->ns[maker] };
+        best[n++] = (Candidate){ .buffer = b, .before = to, .score = (bytes < most ? bytes : most) / c->ns[maker] };
     }
     qsort(best, (size_t)n, sizeof *best, by_score);
     return n;
 }
 
-static double time_of(const Search *c, const Sequence *steps) {
+static double sequence_ns(const Search *c, const Sequence *steps) {
     double ns = 0;
     for (int i = 0; i < steps->n; i++) ns += c->ns[steps->at[i]];
     return ns;
 }
 
-// The best change of the sequence; false: none helps.
+// The lists of steps that make a candidate again: with its operands made again, and with them kept, where that differs.
+static void find_lists(Search *c, const Sequence *q, Candidate *one) {
+    for (int keep = 0; keep < 2; keep++) {
+        Sequence again = { 0 };
+        if (!collect(c, q, c->maker[one->buffer], one->before, keep, &again)) continue;
+        if (sequence_ns(c, &again) > c->spare || (one->n && again.n == one->lists[0].n)) continue;
+        one->lists[one->n++] = again;
+    }
+}
+
+// The best change of the sequence, of the most promising ones that help at all; false: none does.
 static bool improve(Search *c, Sequence *q, Cost *cost) {
     Candidate *best = NEW_ARRAY(c->a, Candidate, c->spans.n + 1);
     Sequence chosen = { 0 }, trial = { 0 };
     double most = 0;
     Cost before = *cost;
     const int n = candidates(c, q, cost, best);
-    VEC(Sequence) lists = { 0 };
-    VEC(int) where = { 0 };
-    for (int i = 0; i < 2 * n && lists.n < TRIED; i++) {        // all before anything else is measured
-        Sequence again = { 0 };
-        if (!collect(c, q, c->maker[best[i / 2].buffer], best[i / 2].before, i % 2, &again)) continue;
-        VEC_PUSH(c->a, lists, again);
-        VEC_PUSH(c->a, where, best[i / 2].before);
-    }
-    for (int i = 0; i < lists.n; i++) {
-        insert(c, q, where.at[i], &lists.at[i], &trial);
-        const Cost then = measure(c, &trial);
-        double gain = (before.over - then.over) / time_of(c, &lists.at[i]);
-        if (then.over >= before.over || gain <= most) continue;
-        Sequence old = chosen;
-        chosen = trial;
-        trial = old;
-        most = gain;
-        *cost = then;
-    }
-    if (most > 0) *q = chosen;
-    return most > 0;
+    for (int i = 0; i < n; i++) find_lists(c, q, &best[i]);         // all before anything else is measured
+    for (int i = 0, tried = 0; i < n && (tried < TRIED || most <= 0) && c->work < MAX_WORK; i++)
+        for (int j = 0; j < best[i].n; j++, tried++) {
+            insert(c, q, best[i].before, &best[i].lists[j], &trial);
+            const Cost then = measure(c, &trial);
+            double gain = (before.over - then.over) / sequence_ns(c, &best[i].lists[j]);
+            if (then.over >= before.over || gain <= most) continue;
+            Sequence old = chosen;
+            chosen = trial;
+            trial = old;
+            most = gain;
+            *cost = then;
+        }
+    if (most <= 0) return false;
+    c->spare -= sequence_ns(c, &chosen) - sequence_ns(c, q);
+    *q = chosen;
+    return true;
 }
 
 // Runs that turn out not to be needed.
@@ -283,6 +307,7 @@ static void trim(Search *c, Sequence *q) {
         for (int i = 0; i < q->n; i++)
             if (i != at) VEC_PUSH(c->a, trial, q->at[i]);
         if (measure(c, &trial).peak > c->target) continue;
+        c->spare += c->ns[q->at[at]];
         Sequence old = *q;
         *q = trial;
         trial = old;
@@ -310,12 +335,14 @@ static void set_kernels(Plan *p, const Search *c, Kernel *const *kernels, const 
     p->again_share = all > 0 ? again / all : 0;
 }
 
-static Search *search_new(Arena *a, const Plan *p) {
+static Search *search_new(Arena *a, Plan *p) {
+    memory_ends(p);
     Search *c = NEW(a, Search);
-    *c = (Search){ .a = a, .s = steps_read(a, p) };
+    *c = (Search){ .a = a, .s = steps_read(a, p), .spare = HUGE_VAL };
     const int n = c->s->n, buffers = c->s->buffers.n;
     c->ns = NEW_ARRAY(a, double, n + 1);
     c->may_again = NEW_ARRAY(a, bool, n + 1);
+    c->is_loop = NEW_ARRAY(a, bool, n + 1);
     c->times = NEW_ARRAY(a, int, n + 1);
     c->maker = NEW_ARRAY(a, int, buffers);
     c->first_write = NEW_ARRAY(a, int, buffers);
@@ -329,32 +356,60 @@ static Search *search_new(Arena *a, const Plan *p) {
     return c;
 }
 
-// The order of runs comes in and goes out; false: more than the target is alive all the same.
-static bool search(Search *c, Sequence *q) {
+// The order of runs comes in and goes out; what is alive at the worst moment, which may be more than the target.
+static int64_t search(Search *c, Sequence *q) {
     Cost cost = measure(c, q);
     while (cost.peak > c->target && c->work < MAX_WORK && q->n < LENGTH * c->s->n) {
         if (!improve(c, q, &cost)) break;
         cost = measure(c, q);
     }
-    if (cost.peak > c->target) return false;
-    trim(c, q);
-    return true;
+    if (cost.peak <= c->target) trim(c, q);
+    return cost.peak;
+}
+
+static Sequence as_planned(Search *c) {
+    Sequence q = { 0 };
+    for (int i = 0; i < c->s->n; i++) VEC_PUSH(c->a, q, i);
+    return q;
 }
 
 // Plans the memory with a workspace of at most so many bytes, if it can; what it comes to, -1 with diagnostics.
 static int64_t reach(Search *c, Plan *p, Kernel *const *kernels, int64_t budget) {
-    Sequence q = { 0 };
-    for (int i = 0; i < c->s->n; i++) VEC_PUSH(c->a, q, i);
+    Sequence q = as_planned(c);
     c->target = budget;
     c->work = 0;
     for (int tries = 0; tries < MOST_PLACINGS; tries++) {
-        bool found = search(c, &q);
+        c->only_loops = true;                           // what costs little, then anything
+        bool found = search(c, &q) <= c->target;
+        c->only_loops = false;
+        found = found || search(c, &q) <= c->target;
         set_kernels(p, c, kernels, &q);
         if (!memory_plan(p)) return -1;
         if (!found || p->work_bytes <= budget) break;
         c->target -= p->work_bytes - budget + budget / GAPS;
     }
     return p->work_bytes;
+}
+
+// What costs next to nothing: the kernels are in the order of their runs then.
+void checkpoint_spare(Plan *p) {
+    Arena *a = arena_new();
+    Search *c = search_new(a, p);
+    Kernel *const *kernels = arena_copy(a, p->kernels.at, sizeof *kernels * (size_t)p->kernels.n);
+    Sequence q = as_planned(c);
+    const int64_t before = measure(c, &q).peak;
+    c->spare = spare_share * sequence_ns(c, &q);
+    c->only_loops = true;
+    int64_t peak = before, then;
+    do {
+        then = peak;
+        c->target = then - then / LOWER;
+        peak = search(c, &q);
+    } while (peak <= c->target);
+    c->target = peak;
+    trim(c, &q);
+    if (peak * 100 <= before * (100 - GAIN_PERCENT)) set_kernels(p, c, kernels, &q);
+    arena_free(a);
 }
 
 bool checkpoint_plan(Plan *p, int64_t budget) {

@@ -5,7 +5,9 @@
 // In: a plan's kernels in the order of the model. Out: the same kernels in an order in which every value is still
 // written before it is read and read before it is overwritten. Two orders compete: the model's, and one that always
 // takes the ready kernel that leaves the fewest bytes alive; the better one is improved by moving single kernels for
-// a fixed number of steps, with random numbers that are always the same.
+// a fixed number of steps, with random numbers that are always the same. Whatever the order: an update of a parameter
+// that is the last reader of its gradient comes as soon as it can, though that may be far from the worst moment; what
+// runs again for memory's sake (checkpoint.c) would have no use of it else, and the gradient is still in the caches.
 #include "steps.h"
 
 #include <string.h>
@@ -181,6 +183,33 @@ static Cost improve(Order *o, int *order, Cost cost, int64_t least) {
     return cost;
 }
 
+static bool waits_for(const Order *o, int step, int other) {
+    for (int i = 0; i < o->steps[step].before.n; i++)
+        if (o->steps[step].before.at[i] == other) return true;
+    return false;
+}
+
+// Moves what makes nothing in the workspace and is the last reader of something there to where it may first stand.
+static void use_up(Order *o, int *order) {
+    cost_of(o, order);                                  // for o->last
+    for (int at = 0; at < o->n; at++) {
+        const Step *s = &o->steps[order[at]];
+        bool makes = s->scratch > 0, frees = false;
+        for (int i = 0; i < s->uses.n; i++) {
+            const Access *u = &s->uses.at[i];
+            if (!bytes_of(o, u->buffer)) continue;
+            makes = makes || u->write;
+            frees = frees || o->last[u->buffer] == at;
+        }
+        if (makes || !frees) continue;
+        const int one = order[at];
+        int to = at;
+        while (to > 0 && !waits_for(o, one, order[to - 1])) to--;
+        memmove(order + to + 1, order + to, sizeof(int) * (size_t)(at - to));
+        order[to] = one;
+    }
+}
+
 // Sizes that are measured, strings and states that are updated have an order of their own. Fields that training updates
 // lie where they are read, so that an update waits for the last reader.
 static bool may_order(const Plan *p) {
@@ -192,6 +221,15 @@ static bool may_order(const Plan *p) {
         if (k->kind == KERNEL_SIZES || k->kind == KERNEL_REGION || k->string_bytes || kernel_fails(k)) return false;
     }
     return true;
+}
+
+static void set_order(const Order *o, Plan *p, const int *order) {
+    Kernel **kernels = NEW_ARRAY(p->arena, Kernel *, p->kernels.n);
+    for (int i = 0, n = 0; i < o->n; i++)
+        for (int m = 0; m < o->steps[order[i]].kernels; m++)
+            kernels[n++] = p->kernels.at[o->steps[order[i]].kernel + m];
+    p->kernels.at = kernels;
+    p->kernels.cap = p->kernels.n;
 }
 
 void order_plan(Plan *p) {
@@ -207,26 +245,26 @@ void order_plan(Plan *p) {
     o.live = NEW_ARRAY(o.a, int64_t, o.n + 2);
     o.place = NEW_ARRAY(o.a, int, o.n + 1);
     int *order = NEW_ARRAY(o.a, int, o.n + 1), *other = NEW_ARRAY(o.a, int, o.n + 1);
-    for (int i = 0; i < o.n; i++) order[i] = i;
-    Cost before = cost_of(&o, order), cost = before;
+    int *best = NEW_ARRAY(o.a, int, o.n + 1);
+    for (int i = 0; i < o.n; i++) order[i] = best[i] = i;
+    const Cost before = cost_of(&o, order);
+    Cost cost = before;
     int64_t least = least_peak(&o);
     if (before.peak > least) {
         take_least(&o, other);
         Cost c = cost_of(&o, other);
         if (is_less(c, cost)) {
             cost = c;
-            order = other;
+            best = other;
         }
-        cost = improve(&o, order, cost, least);
+        cost = improve(&o, best, cost, least);
     }
-    if ((double)cost.peak * 100 <= (double)before.peak * (100 - GAIN_PERCENT)) {
-        Kernel **kernels = NEW_ARRAY(p->arena, Kernel *, p->kernels.n);
-        for (int i = 0, n = 0; i < o.n; i++)
-            for (int m = 0; m < o.steps[order[i]].kernels; m++)
-                kernels[n++] = p->kernels.at[o.steps[order[i]].kernel + m];
-        p->kernels.at = kernels;
-        p->kernels.cap = p->kernels.n;
+    const bool gains = (double)cost.peak * 100 <= (double)before.peak * (100 - GAIN_PERCENT);
+    if (gains) {
+        order = best;
         p->saved_bytes = before.peak - cost.peak;
     }
+    if (graph_trains(p->graph)) use_up(&o, order);
+    if (gains || graph_trains(p->graph)) set_order(&o, p, order);
     arena_free(o.a);
 }

@@ -160,6 +160,8 @@ bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *b
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
 // checkpoint.c: memory_plan within a workspace of so many bytes, by kernels that run again; false with diagnostics
 bool checkpoint_plan(Plan *p, int64_t budget);
+// the order with those kernels twice that cost next to no time and save memory; memory_plan is still to come
+void checkpoint_spare(Plan *p);
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 // memory.c: where inputs and outputs lie, fields that are updated in the struct that they came in
 void memory_ends(Plan *p);
