@@ -48,7 +48,7 @@ BURN_INLINE void burn_q4_words(int rows, int columns, int upper, const int8_t *a
 }
 #endif
 
-#if !defined(BURN_Q8_MVE)
+#if !defined(BURN_Q8_MVE) && !defined(BURN_Q8_RVV)
 /* The same of one byte of each row, or of two, `half` apart. */
 BURN_INLINE void burn_q4_bytes(int rows, int columns, int both, ptrdiff_t half, const int8_t *a, ptrdiff_t am,
                                const int8_t *b, ptrdiff_t bm, int32_t *sum)
@@ -87,6 +87,21 @@ BURN_INLINE void burn_q4_piece(int rows, int columns, ptrdiff_t n, const int8_t 
         for (int i = 0; i < rows; i++) {
             sum[i * columns + j] = vmladavaq_s8(sum[i * columns + j], low[i], w_low);
             sum[i * columns + j] = vmladavaq_s8(sum[i * columns + j], high[i], w_high);
+        }
+    }
+#elif defined(BURN_Q8_RVV)
+    const size_t in = (size_t)below, in_above = (size_t)above; /* 16 at most, which two registers hold */
+    BURN_Q8_UNROLL
+    for (int j = 0; j < columns; j++) {
+        const vint8m1_t w = __riscv_vle8_v_i8m1(b + j * bm, in);
+        const vint16m2_t w_low = __riscv_vsext_vf2_i16m2(__riscv_vsll_vx_i8m1(w, 4, in), in),
+            w_high = __riscv_vsext_vf2_i16m2(__riscv_vand_vx_i8m1(w, -16, in), in);
+        BURN_Q8_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const vint16m2_t low = burn_q8_halves(0, a + i * am, in);
+            const vint16m2_t high = burn_q8_halves(0, a + i * am + half, in_above);
+            const vint32m4_t both = burn_q8_add(burn_q8_add(burn_q8_zeros(), low, w_low, in), high, w_high, in_above);
+            sum[i * columns + j] += burn_q8_total(both, __riscv_vmv_s_x_i32m1(burn_q8_zero(), 1));
         }
     }
 #else
