@@ -202,7 +202,8 @@ void b_chirp(Graph *g, Value **re, Value **im, bool inverse);
 Value *b_fourier(Graph *g, Value *x, int axis, int64_t length, bool inverse, bool onesided);
 // along an axis that a scalar names, of a tensor of known sizes
 Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse);
-// x [b, t, parts] -> [b, frames, length, parts], every `step` elements
+// places [frames, length] of frames, one every `step` elements; x [b, t, parts] -> [b, frames, length, parts] by them
+Value *b_frame_places(Graph *g, int64_t frames, int64_t length, int64_t step);
 Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step);
 // a[0] - a[1] cos(2 pi i / n) + a[2] cos(4 pi i / n), with n the size, less 1 unless periodic
 Value *b_cosine_window(Graph *g, DType d, int64_t size, bool periodic, const double *a);
@@ -215,6 +216,7 @@ typedef struct Fourier { Dim in, length, out; int64_t in_parts, out_parts; bool 
 void fourier_sizes(Graph *g, Fourier *t, Dim length);   // sets the sizes for a length
 // x [rows, length, parts] -> [rows, out, parts]; what is missing of `in` elements is 0
 Value *b_fourier_rows(Graph *g, Value *x, const Fourier *t);
+Value *b_frame_places_run(Graph *g, Dim frames, Dim length, Value *step);
 Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step);
 Value *b_cosine_window_run(Graph *g, DType d, Dim size, bool periodic, const double *a);
 // in: bins, length, rate, low and high as f64 scalars

@@ -7,6 +7,8 @@
 // are computed (3 of 4 with strides of 2). The residues' images are put between each other in the end.
 #include "build/build.h"
 
+enum { MOST_RESIDUES = 16 };    // of strides that a sum over them is worth
+
 typedef struct Residue {
     int64_t lo[MAX_RANK], hi[MAX_RANK];                 // padding of dy
     int64_t first[MAX_RANK], after[MAX_RANK];           // pixels of dx before and after its own
@@ -60,10 +62,10 @@ Value *b_conv_back(Graph *g, const ConvBack *c, Value *dy, Value *w) {
     int64_t residues = 1;
     bool dilated = false;
     for (int i = 0; i < c->spatial; i++) {
-        residues *= c->stride[i];
+        residues = min64(residues * min64(c->stride[i], MOST_RESIDUES + 1), MOST_RESIDUES + 1);
         dilated = dilated || c->dilation[i] > 1;
     }
-    if (dilated || residues > 16) return spread_image(g, c, dy, w);
+    if (dilated || residues > MOST_RESIDUES) return spread_image(g, c, dy, w);
     Value *dx = NULL;
     for (int64_t r = 0; r < residues; r++) {
         Residue one = { 0 };

@@ -146,15 +146,16 @@ Value *b_fourier_along(Graph *g, Value *x, Value *axis, bool inverse) {
 
 // ---------------------------------------------------------------- windows, filters
 
-Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step) {
-    if (!b_table(g, (double)frames * (double)length)) {
-        Value *by = b_scalar(g, DT_I64, (double)step);
-        return b_frames_run(g, x, frames, length, by);
-    }
+Value *b_frame_places(Graph *g, int64_t frames, int64_t length, int64_t step) {
+    if (!b_table(g, (double)frames * (double)length))
+        return b_frame_places_run(g, frames, length, b_scalar(g, DT_I64, (double)step));
     int64_t *at = NEW_ARRAY(g->arena, int64_t, frames * length);
     for (int64_t i = 0; i < frames * length; i++) at[i] = i / length * step + i % length;
-    Value *places = b_reshape(g, b_ints(g, (int)(frames * length), at), 2, (Dim[]){ frames, length });
-    return b_gather(g, x, places, 1);
+    return b_reshape(g, b_ints(g, (int)(frames * length), at), 2, (Dim[]){ frames, length });
+}
+
+Value *b_frames(Graph *g, Value *x, int64_t frames, int64_t length, int64_t step) {
+    return b_gather(g, x, b_frame_places(g, frames, length, step), 1);
 }
 
 Value *b_cosine_window(Graph *g, DType d, int64_t size, bool periodic, const double *a) {

@@ -43,10 +43,13 @@ void fourier_sizes(Graph *g, Fourier *t, Dim length) {
     t->out_parts = t->inverse && t->onesided ? 1 : 2;
 }
 
-Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step) {
+Value *b_frame_places_run(Graph *g, Dim frames, Dim length, Value *step) {
     Dim dims[2] = { frames, length };
-    Value *at = B_MAP(g, "x * z + y", "x y z", b_iota(g, 2, dims, 0, DT_I64), b_iota(g, 2, dims, 1, DT_I64), step);
-    return b_gather(g, x, at, 1);
+    return B_MAP(g, "x * z + y", "x y z", b_iota(g, 2, dims, 0, DT_I64), b_iota(g, 2, dims, 1, DT_I64), step);
+}
+
+Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step) {
+    return b_gather(g, x, b_frame_places_run(g, frames, length, step), 1);
 }
 
 Value *b_cosine_window_run(Graph *g, DType d, Dim size, bool periodic, const double *a) {

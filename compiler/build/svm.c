@@ -37,11 +37,16 @@ static int64_t pairs_of(int64_t classes) { return classes * (classes - 1) / 2; }
 // [N, pairs]: the supports of class i weigh as row j - 1 of the coefficients says, those of j as row i.
 Value *b_svm_pairs(Graph *g, const SupportVectors *m, Value *kernels, int64_t classes, const int64_t *per_class) {
     const int64_t pairs = pairs_of(classes), size = m->count;
-    float *w = NEW_ARRAY(g->arena, float, pairs * size);
     int64_t pair = 0, from_i = 0;
     if (m->n_rho < pairs || (classes - 1) * size > m->n_coefficients)
         return graph_fail(g, "has %d coefficients and %d values of rho for %lld classes", m->n_coefficients, m->n_rho,
             (long long)classes);
+    if (pairs > INT32_MAX / max64(size, 1) || pairs > INT32_MAX / classes) {
+        diag_error_as(EXIT_LIMIT, g->loc, "%lld classes of %lld support vectors are too many", (long long)classes,
+            (long long)size);
+        return NULL;
+    }
+    float *w = NEW_ARRAY(g->arena, float, pairs * size);
     for (int64_t i = 0; i < classes; from_i += per_class[i++]) {
         int64_t from_j = from_i + per_class[i];
         for (int64_t j = i + 1; j < classes; from_j += per_class[j++], pair++) {
@@ -57,6 +62,7 @@ Value *b_svm_pairs(Graph *g, const SupportVectors *m, Value *kernels, int64_t cl
 // [N, C]: a pair's positive score is a vote for its first class, any other for its second.
 Value *b_svm_votes(Graph *g, Value *scores, int64_t classes) {
     const int64_t pairs = pairs_of(classes);
+    if (!scores) return NULL;
     float *w = NEW_ARRAY(g->arena, float, pairs * classes), *least = NEW_ARRAY(g->arena, float, classes);
     for (int64_t i = 0, pair = 0; i < classes; i++)
         for (int64_t j = i + 1; j < classes; j++, pair++) {
@@ -64,7 +70,7 @@ Value *b_svm_votes(Graph *g, Value *scores, int64_t classes) {
             w[j * pairs + pair] = -1;
             least[j]++;
         }
-    Value *first = scores ? b_cast(g, B_MAP(g, "x > 0", "x", scores), DT_F32) : NULL;
+    Value *first = b_cast(g, B_MAP(g, "x > 0", "x", scores), DT_F32);
     return b_linear(g, first, (int)classes, (int)(classes * pairs), w, (int)classes, least);
 }
 

@@ -70,9 +70,17 @@ const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type) {
     return NULL;
 }
 
-int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise) {
+int64_t onnx_int64(const OnnxNode *n, const char *name, int64_t otherwise) {
     const OnnxAttr *a = onnx_attr(n, name, ONNX_INT);
     return a ? a->i : otherwise;
+}
+
+// One bound for all counts and sizes, so that no operator's sums and products of a few of them overflow.
+int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise) {
+    int64_t v = onnx_int64(n, name, otherwise);
+    if (v == otherwise || (v >= INT32_MIN && v <= INT32_MAX)) return v;
+    onnx_fail(n, "attribute \"%s\" is %lld; it may have 32 bits", name, (long long)v);
+    return otherwise;
 }
 
 double onnx_float(const OnnxNode *n, const char *name, double otherwise) {

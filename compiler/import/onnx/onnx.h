@@ -137,7 +137,8 @@ typedef Value *OnnxBuilder(OnnxNode *n);                // NULL after a diagnost
 // NULL when absent; a diagnostic when of another type
 const OnnxAttr *onnx_attr(const OnnxNode *n, const char *name, int type);
 bool onnx_has(const OnnxNode *n, const char *name);
-int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise);
+int64_t onnx_int(const OnnxNode *n, const char *name, int64_t otherwise);     // a count or a size: of 32 bits
+int64_t onnx_int64(const OnnxNode *n, const char *name, int64_t otherwise);   // any
 double onnx_float(const OnnxNode *n, const char *name, double otherwise);
 const char *onnx_string(const OnnxNode *n, const char *name, const char *otherwise);
 const int64_t *onnx_ints(const OnnxNode *n, const char *name, int *count);      // NULL and 0 when absent

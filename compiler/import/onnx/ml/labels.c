@@ -46,7 +46,7 @@ static Tensor *counting(Arena *a, int64_t count) {
 // ---------------------------------------------------------------- operators
 
 static Default defaults(const OnnxNode *n, const char *unknown) {
-    Default d = { .i = onnx_int(n, "default_int64", -1),
+    Default d = { .i = onnx_int64(n, "default_int64", -1),
         .f = onnx_float(n, "default_float", -0.0),
         .s = onnx_string(n, "default_string", unknown) };
     const OnnxAttr *given = onnx_attr(n, "default_tensor", ONNX_TENSOR);

@@ -76,7 +76,7 @@ Value *onnx_imputer(OnnxNode *n) {
     if (!count || (count > 1 && dim_is_const(columns) && columns != count))
         return onnx_fail(n, "attribute \"imputed_value_int64s\" wants a value, or one for each column");
     Value *fill = b_cast(n->g, b_ints(n->g, count, v), x->type.dtype),
-          *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int(n, "replaced_value_int64", 0) });
+          *hole = b_ints(n->g, 1, (int64_t[]){ onnx_int64(n, "replaced_value_int64", 0) });
     return x->type.rank ? B_MAP(n->g, "x == z ? y : x", "x y z", x, fill, b_cast(n->g, hole, x->type.dtype)) :
                           onnx_fail(n, "the input must have at least 1 dimension");
 }

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define LARGEST (INT64_C(1) << 30)      // N and K: with the bits of a block they come to less than 2^63
+
 // ---------------------------------------------------------------- MatMulNBits
 
 typedef struct Blocks { int64_t n, k, blocks, size, bits; } Blocks;
@@ -20,8 +22,11 @@ static bool read_blocks(OnnxNode *n, Blocks *b) {
         return onnx_fail(n, "weights packed for one device are not supported; quantise the model without prepacking"),
                false;
     if (!b_known_bits(n->g, b->bits)) return false;
-    if (b->n < 1 || b->k < 1 || b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8)
-        return onnx_fail(n, "attributes N, K and block_size must be positive, and a block whole bytes"), false;
+    if (b->n < 1 || b->k < 1 || b->n > LARGEST || b->k > LARGEST)
+        return onnx_fail(n, "attributes N and K must be between 1 and %lld", (long long)LARGEST), false;
+    if (b->size < 8 / b->bits || b->size > INT64_C(1) << 31 || b->size * b->bits % 8)
+        return onnx_fail(n, "a block_size of %lld must be positive, and a block whole bytes",
+                   (long long)b->size), false;
     b->blocks = (b->k + b->size - 1) / b->size;
     const Value *w = n->in[1], *scale = n->in[2];
     if (w->type.dtype != DT_U8 || !type_is_static(&w->type)

@@ -66,7 +66,8 @@ Value *onnx_ms_multi_rotary(OnnxNode *n) {
     Value *x = rotary_heads(n, n->in[2], &size), *turn[2];
     if (!x) return NULL;
     half = n->in[2]->type.dim[1];
-    if (count != 3 || section[0] < 0 || section[1] < 0 || section[2] < 0
+    if (count != 3 || section[0] < 0 || section[1] < 0 || section[2] < 0 || section[0] > half || section[1] > half
+        || section[2] > half || !b_table(n->g, (double)half)
         || section[0] + section[1] + section[2] != half || n->in[1]->type.rank != 3 || layout < 0 || layout > 1)
         return onnx_fail(n,
             "wants positions [3, batch, sequence], mrope_layout 0 or 1 and an mrope_section of three numbers with "

@@ -106,10 +106,8 @@ static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool b
     } else distance = distance < 0 ? -distance : 0;
     int64_t exact = buckets / 2;
     if (distance < exact || exact < 1) return base + (distance < buckets ? distance : buckets - 1);
-    int64_t at = exact
-        + (int64_t)(logf((float)distance / (float)exact) / logf((float)most / (float)exact)
-            * (float)(buckets - exact));
-    return base + (at < buckets ? at : buckets - 1);
+    float at = logf((float)distance / (float)exact) / logf((float)most / (float)exact) * (float)(buckets - exact);
+    return base + (at < (float)(buckets - exact) ? exact + (int64_t)at : buckets - 1);
 }
 
 // A table [buckets, heads] -> [1, heads, queries, keys].
@@ -126,12 +124,21 @@ Value *onnx_ms_relative_bias(OnnxNode *n) {
     }
     const Value *table = n->in[0];
     if (table->type.rank != 2 || !dim_is_const(table->type.dim[0]) || most < 2 || size[0] < 1 || size[1] < 1
-        || size[0] * size[1] > INT64_C(1) << 28)
+        || size[0] > INT32_MAX || size[1] > INT32_MAX)
         return onnx_fail(n, "wants a table [buckets, heads] of known size and positive numbers of queries and keys");
-    Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, size));
-    for (int64_t i = 0; i < size[0] * size[1]; i++)
-        tensor_set_i(at, i, bucket_of(i % size[1] - i / size[1], table->type.dim[0], most, both_ways));
-    Value *bias = b_gather(n->g, b_swap(n->g, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
+    int64_t distances = size[0] + size[1] - 1;
+    if (!b_table(n->g, (double)distances)) {
+        diag_error_as(EXIT_LIMIT, n->loc, "%lld distances are too many for a table", (long long)distances);
+        return NULL;
+    }
+    Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 1, &distances));
+    for (int64_t i = 0; i < distances; i++)
+        tensor_set_i(at, i, bucket_of(i - size[0] + 1, table->type.dim[0], most, both_ways));
+    Value *place = B_MAP(n->g, arena_printf(n->g->arena, "y - x + %lld", (long long)(size[0] - 1)), "x y",
+        b_iota(n->g, 2, size, 0, DT_I64), b_iota(n->g, 2, size, 1, DT_I64));
+    Value *of_distance = b_gather(n->g, b_swap(n->g, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
+    Value *bias = b_gather(n->g, of_distance, place, 1);
+    if (!bias) return NULL;
     return b_insert(n->g, bias, 0);
 }
 

@@ -134,9 +134,7 @@ Value *onnx_ms_unfold(OnnxNode *n) {
         return onnx_fail(n, "windows of %lld elements, %lld apart, do not fit %s", (long long)size, (long long)step,
             type_text(n->g->arena, n->g, &x->type));
     int64_t count = (x->type.dim[axis] - size) / step + 1;
-    Tensor *at = tensor_new(n->g->arena, type_make(DT_I64, 2, (Dim[]){ count, size }));
-    for (int64_t i = 0; i < count * size; i++) tensor_set_i(at, i, i / size * step + i % size);
-    Value *windows = b_gather(n->g, x, graph_const(n->g, at, NULL), axis);
+    Value *windows = b_gather(n->g, x, b_frame_places(n->g, count, size, step), axis);
     return b_move_axes(n->g, windows, axis + 1, 1, rank);
 }
 
@@ -233,7 +231,7 @@ Value *onnx_ms_hash(OnnxNode *n) {
         return onnx_fail(n, "%s cannot be hashed; integers and floats of 32 and 64 bits can", dtype_name(d));
     if (dtype_is_float(d)) x = B_MAP(n->g, arena_printf(n->g->arena, "bits_%s(x)", dtype_name(same)), "x", x);
     x = b_cast(n->g, x, words == 1 ? DT_U32 : DT_U64);
-    Value *h = b_scalar(n->g, DT_U32, (double)(uint32_t)onnx_int(n, "seed", 0));
+    Value *h = b_scalar(n->g, DT_U32, (double)(uint32_t)onnx_int64(n, "seed", 0));
     for (int i = 0; i < words && x && h; i++) {
         Value *key = words == 1 ? x : B_MAP(n->g, i ? "u32(x >> 32)" : "u32(x & 4294967295)", "x", x);
         key = B_MAP(n->g, "k = x * 3432918353; (k << 15 | k >> 17) * 461845907", "x", key);

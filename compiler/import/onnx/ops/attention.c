@@ -33,8 +33,8 @@ Value *onnx_attention(OnnxNode *n) {
     DType d = q->type.dtype;
     double softcap = onnx_float(n, "softcap", 0), scale = onnx_float(n, "scale", 1 / sqrt((double)q->type.dim[3]));
     MaskedAttention a = { .q = q, .k = k, .v = v, .scale = scale, .softcap = softcap };
-    KeyRange range = { onnx_int(n, "is_causal", 0) != 0, onnx_int(n, "left_window_size", -1),
-        onnx_int(n, "right_window_size", -1), onnx_optional(n, 4), onnx_optional(n, 6) };
+    KeyRange range = { onnx_int(n, "is_causal", 0) != 0, onnx_int64(n, "left_window_size", -1),
+        onnx_int64(n, "right_window_size", -1), onnx_optional(n, 4), onnx_optional(n, 6) };
     if (!softmax_type(n, d, &a.soft) || !b_mask(n->g, &a.masks, onnx_optional(n, 3), k->type.dim[2], d)
         || !b_mask_positions(n->g, &a.masks, &range, q->type.dim[2], k->type.dim[2]))
         return NULL;

@@ -9,7 +9,7 @@ static Value *loss_of_classes(OnnxNode *n, const char *row, Value *x) {
     LossOptions o = { .axis = 1,
         .weight = onnx_optional(n, 2),
         .ignores = onnx_has(n, "ignore_index"),
-        .ignored = onnx_int(n, "ignore_index", 0),
+        .ignored = onnx_int64(n, "ignore_index", 0),
         .reduction = onnx_string(n, "reduction", "mean") };
     Value *in[2] = { x, n->in[1] };
     return b_loss(n->g, loss_find(row), in, &o);

@@ -19,7 +19,7 @@ static void copy_attrs(OnnxNode *n, Node *node, const char *list) {
         name[length] = 0;
         for (int i = 0; i < n->def->n_attrs; i++) {
             if (strcmp(n->def->attrs[i].name, name)) continue;
-            if (n->def->attrs[i].type == ONNX_INT) node_set_float(node, name, (double)onnx_int(n, name, 0));
+            if (n->def->attrs[i].type == ONNX_INT) node_set_float(node, name, (double)onnx_int64(n, name, 0));
             else if (onnx_has(n, name)) node_set_float(node, name, onnx_float(n, name, 0));
         }
         list += strcspn(list, " ");
@@ -214,7 +214,7 @@ Value *onnx_dropout(OnnxNode *n) {
     Value *x = n->in[0];
     DType mask_type = n->opset < 10 ? x->type.dtype : DT_BOOL;
     double ratio = onnx_float(n, "ratio", 0.5);
-    int64_t seed = onnx_int(n, "seed", 0);
+    int64_t seed = onnx_int64(n, "seed", 0);
     bool training = false;
     onnx_int(n, "is_test", 1);
     if (n->opset >= 12) {

@@ -12,6 +12,11 @@ typedef struct Cut { int axis; DimValue start, end; int64_t step; } Cut;
 // The last elements of an axis of unknown size: gathered by negative indices.
 static Value *slice_tail(OnnxNode *n, Value *x, const Cut *c) {
     int64_t from = c->start.v, to = c->end.v < 0 ? c->end.v : 0, count = to - from;
+    if (!b_table(n->g, (double)count)) {
+        Value *run = B_MAP(n->g, arena_printf(n->g->arena, "x + %lld", (long long)from), "x",
+            b_iota(n->g, 1, &count, 0, DT_I64));
+        return b_gather(n->g, x, run, c->axis);
+    }
     int64_t *at = NEW_ARRAY(n->g->arena, int64_t, count);
     for (int64_t i = 0; i < count; i++) at[i] = from + i;
     return b_gather(n->g, x, b_ints(n->g, (int)count, at), c->axis);
