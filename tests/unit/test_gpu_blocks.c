@@ -14,12 +14,13 @@
 #include <cmocka.h>
 
 #include "../../compiler/plan.h"
-#include "schedule/gpu/blocks.h"
+#include "schedule/gpu/matrix.h"
 #include "codegen/gpu/spirv.h"
 
 #ifdef HAVE_GLSLANG
 
-enum { LEAST_SHARED = 32768, MOST_THREADS = 256 };      // of devices for Vulkan 1.2 that are about; of burncc
+// of devices for Vulkan 1.2 that are about, and of those with matrix units; of burncc
+enum { LEAST_SHARED = 32768, UNITS_SHARED = 49152, MOST_THREADS = 256 };
 
 // The template with another number for that hole.
 static char *with_hole(const char *text, const char *name, int64_t value) {
@@ -120,6 +121,32 @@ static void test_tables(void **state) {
     }
 }
 
+// Blocks of matrix units, of factors whose vectors run along the terms and across them.
+static void test_units(void **state) {
+    (void)state;
+    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
+        for (int wide = 1; wide <= 2; wide++) {
+            const struct { const char *name; int64_t value; } holes[] = { { "BM", b->bm }, { "BN", b->bn },
+                { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn }, { "SLICES", b->slices }, { "BUFFERS", b->buffers },
+                { "AHEAD", b->ahead }, { "A_WIDE", wide }, { "B_WIDE", wide } };
+            SpirvModule m;
+            char *text = with_hole(template_text("glsl/gemm_mma.comp"), "SHARES", wide);
+            for (size_t i = 0; i < COUNT(holes); i++) {
+                char *next = with_hole(text, holes[i].name, holes[i].value);
+                free(text);
+                text = next;
+            }
+            if (!spirv_compile(strstr(text, "#version"), "gemm_mma.comp", &m)) fail_msg("%s", m.log);
+            const int64_t shared = shared_bytes(&m);
+            print_message("%dx%dx%d of %dx%d, %d slices: %lld bytes\n", b->bm, b->bn, b->bk, b->wm, b->wn, b->slices,
+                (long long)shared);
+            assert_true(shared > 0 && shared <= UNITS_SHARED);
+            assert_true(threads_of(&m) > 0 && threads_of(&m) <= MOST_THREADS);
+            spirv_free(&m);
+            free(text);
+        }
+}
+
 // The largest that the bounds let through, of both templates, and the next one that they do not.
 static void test_bounds(void **state) {
     (void)state;
@@ -142,7 +169,8 @@ static void test_bounds(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_bounds) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tables), cmocka_unit_test(test_units),
+        cmocka_unit_test(test_bounds) };
     return cmocka_run_group_tests_name("gpu_blocks", tests, NULL, NULL);
 }
 
