@@ -70,6 +70,7 @@ void arena_free(Arena *a) {
 void *arena_alloc(Arena *a, size_t bytes) {
     size_t align = bytes >= 64 ? 64 : 16;
     a->bytes += bytes;
+    bytes += !bytes;                            // even empty blocks have an address of their own, inside their chunk
     if (bytes >= LARGE_BYTES) {                 // its own chunk, kept behind the one being filled
         Chunk *c = chunk_new(bytes);
         c->used = c->size + 1;                  // which no chunk of many blocks reaches
@@ -89,7 +90,7 @@ void *arena_alloc(Arena *a, size_t bytes) {
         a->chunks = c = fresh;
         at = HEADER_BYTES;
     }
-    c->used = at + (bytes ? bytes : 1);         // even empty blocks have an address of their own
+    c->used = at + bytes;
     return (char *)c + at;
 }
 

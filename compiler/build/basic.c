@@ -252,7 +252,7 @@ Value *b_ints(Graph *g, int n, const int64_t *v) {
 }
 
 bool b_table(Graph *g, double numbers) {
-    enum { WORK = 16 };                                 // of one of them beside that of an element
+    enum { WORK = 32 };                                 // of one of them beside that of an element
     return numbers < 1e12 && graph_spend(g, WORK * (int64_t)numbers);
 }
 

@@ -10,7 +10,8 @@ holds() { # PARAMETERS MODEL SETTINGS...
     shift 2
     "$burncc" "$models/$model.c" "$@" --dump import >out 2>err
     local got
-    got=$(sed -nE 's/^  %[0-9]+ [^ ]+ = const trainable f32\[([0-9,]*)\].*/\1/p' out | tr , '*' | paste -sd+ | bc)
+    got=$(sed -nE 's/^  %[0-9]+ [^ ]+ = const trainable f32\[([0-9,]*)\].*/\1/p' out |
+        awk -F, '{ n = 1; for (i = 1; i <= NF; i++) n *= $i; sum += n } END { printf "%.0f", sum }')
     : >out
     [ "$got" = "$want" ]
     result $? "$model $*: $want parameters$([ "$got" = "$want" ] || echo ", not $got")"

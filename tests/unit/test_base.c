@@ -30,6 +30,14 @@ static void test_release(void **state) {
     memset(small, 1, 1000);
     arena_free(a);
     arena_free(other);
+    for (int n = 0; n < 600; n++) {             // one of them fills the first chunk, and an empty block comes behind
+        Arena *full = arena_new();
+        char *first = arena_alloc(full, 16);
+        for (int i = 0; i < n; i++) arena_alloc(full, 16);
+        arena_alloc(full, 0);
+        assert_false(arena_release(full, first));
+        arena_free(full);
+    }
 }
 
 // A constant goes when no node and no output has it, nor bytes of it.

@@ -264,6 +264,14 @@ bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count) {
     return true;
 }
 
+bool onnx_dim_value(Graph *g, Value *v, DimValue *out) {
+    DimValue values[MAX_DIM_VALUES];
+    int count;
+    if (!onnx_dim_values(g, v, values, &count) || count != 1) return false;
+    *out = values[0];
+    return true;
+}
+
 bool onnx_knows(const OnnxNode *n, int i) {
     DimValue v[MAX_DIM_VALUES];
     int count;

@@ -173,7 +173,8 @@ const OnnxGraphDef *onnx_body(const OnnxNode *n, const char *attr);             
 typedef struct DimValue { bool symbolic; int64_t v; } DimValue;
 #define MAX_DIM_VALUES 64
 // rank 0 or 1 integers; false without a diagnostic
-bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);
+bool onnx_dim_values(Graph *g, Value *v, DimValue *out, int *count);            // out: MAX_DIM_VALUES of them
+bool onnx_dim_value(Graph *g, Value *v, DimValue *out); // of one number
 // the same of input i, with a diagnostic
 bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count);
 bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *count, int max);        // constants only

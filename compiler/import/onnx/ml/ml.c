@@ -52,6 +52,7 @@ Value *onnx_normalizer(OnnxNode *n) {
     bool max = !strcmp(norm, "MAX"), l1 = !strcmp(norm, "L1");
     Value *x = b_cast(n->g, n->in[0], DT_F32);
     if (!max && !l1 && strcmp(norm, "L2")) return onnx_fail(n, "attribute \"norm\" is \"%s\"", norm);
+    if (!x) return NULL;
     if (x->type.rank < 1 || x->type.rank > 2) return onnx_fail(n, "wants a vector or a matrix");
     const int64_t axis = x->type.rank - 1;
     Value *size = max ? b_reduce(n->g, OP_ReduceMax, x, 1, &axis, true) :

@@ -165,9 +165,8 @@ static bool split_group(OnnxNode *n, Group *g) {
 
 static bool known_total(OnnxNode *n, const Group *g, Dim *total) {
     DimValue v;
-    int count;
     if (!n->in[6]) return onnx_fail(n, "total_sequence_length is missing"), false;
-    if (onnx_dim_values(n->g, n->in[6], &v, &count) && count == 1) {
+    if (onnx_dim_value(n->g, n->in[6], &v)) {
         *total = v.v;
         return true;
     }

@@ -116,11 +116,10 @@ Value *onnx_ms_relative_bias(OnnxNode *n) {
     bool both_ways = onnx_int(n, "is_bidirectional", 0) != 0;
     if (!onnx_inputs(n, 3)) return NULL;
     for (int i = 0; i < 2; i++) {
-        DimValue v[MAX_DIM_VALUES];
-        int count;
-        if (!onnx_dim_values(n->g, n->in[1 + i], v, &count) || count != 1 || (v[0].symbolic && !dim_is_const(v[0].v)))
+        DimValue v;
+        if (!onnx_dim_value(n->g, n->in[1 + i], &v) || (v.symbolic && !dim_is_const(v.v)))
             return onnx_fail(n, "the numbers of queries and keys must be known; pin the dimensions with --dim NAME=V");
-        size[i] = v[0].v;
+        size[i] = v.v;
     }
     const Value *table = n->in[0];
     if (table->type.rank != 2 || !dim_is_const(table->type.dim[0]) || most < 2 || size[0] < 1 || size[1] < 1

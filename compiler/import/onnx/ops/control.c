@@ -318,8 +318,7 @@ static bool ends_early(Value *trips, Value *condition, const Graph *body) {
 // Is the number of iterations a dimension, or computed from dimensions?
 static bool symbolic_trips(OnnxNode *n, Value *trips, Dim *count) {
     DimValue known;
-    int one;
-    if (!trips || !onnx_dim_values(n->g, trips, &known, &one) || !known.symbolic) return false;
+    if (!trips || !onnx_dim_value(n->g, trips, &known) || !known.symbolic) return false;
     *count = known.v;
     return true;
 }

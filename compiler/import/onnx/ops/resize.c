@@ -46,10 +46,10 @@ static bool read_roi(OnnxNode *n, Resize *r) {
 }
 
 // Which of the names an attribute has: its index.
-static bool read_choice(OnnxNode *n, const char *attribute, size_t count, const char *const *names, int *index) {
+static bool read_choice(OnnxNode *n, const char *attribute, size_t count, const char *const *names, unsigned *index) {
     const char *given = onnx_string(n, attribute, names[0]);
     for (size_t i = 0; i < count; i++) {
-        *index = (int)i;
+        *index = (unsigned)i;
         if (is(names[i], given)) return true;
     }
     return onnx_fail(n, "attribute \"%s\" is \"%s\"", attribute, given), false;
@@ -66,7 +66,7 @@ static bool read_mode(OnnxNode *n, Resize *r) {
     if (!is(mode, "nearest") && !is(mode, "linear") && !is(mode, "bilinear") && !is(mode, "cubic"))
         return onnx_fail(n, "attribute \"mode\" is \"%s\"", mode), false;
     r->mode = is(mode, "nearest") ? RESIZE_NEAREST : is(mode, "cubic") ? RESIZE_CUBIC : RESIZE_LINEAR;
-    int place = PLACE_ASYMMETRIC, rounding = ROUND_FLOOR;
+    unsigned place = PLACE_ASYMMETRIC, rounding = ROUND_FLOOR;
     if (!old && (!read_choice(n, "coordinate_transformation_mode", COUNT(places), places, &place)
                 || !read_choice(n, "nearest_mode", COUNT(roundings), roundings, &rounding)))
         return false;

@@ -30,6 +30,7 @@ Value *onnx_dft(OnnxNode *n) {
         return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
     length = inverse && onesided ? 2 * (x->type.dim[axis] - 1) : x->type.dim[axis];
     if (onnx_optional(n, 1) && !onnx_ints_input(n, 1, "dft_length", &length, &count, 1)) return NULL;
+    if (length > INT32_MAX) return too_many(n, (double)length, INT32_MAX);
     return b_fourier(n->g, x, axis, length, inverse, onesided);
 }
 

@@ -53,6 +53,7 @@ bool onnx_takes_strings(const char *op, int input) {
         { "Tile", FIRST },
         { "Transpose", FIRST },
         { "Trilu", FIRST },
+        { "Unique", FIRST },
         { "Unsqueeze", FIRST },
         { "Upsample", FIRST },
         { "Where", 1 << 1 | 1 << 2 },
