@@ -214,8 +214,20 @@ static void loc_print(GraphWriter *p, const Node *n) {
 
 static void graph_print_in(GraphWriter *p, const Graph *g, const char *keyword);
 
+// Constants of a graph stand in it, not in the body that is the first to use them: only a model's own may be trained.
+static void captured_print(GraphWriter *p, const Graph *g, const Graph *body) {
+    for (const Node *n = body->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->graph == g) constant_print(p, g, n->in[i]);
+        for (int i = 0; i < n->n_bodies; i++) captured_print(p, g, n->bodies[i]);
+    }
+    for (int i = 0; i < body->outputs.n; i++)
+        if (body->outputs.at[i]->graph == g) constant_print(p, g, body->outputs.at[i]);
+}
+
 static void node_print(GraphWriter *p, const Graph *g, const Node *n) {
     for (int i = 0; i < n->n_in; i++) constant_print(p, g, n->in[i]);
+    for (int i = 0; i < n->n_bodies; i++) captured_print(p, g, n->bodies[i]);
     text_printf(p->out, "%*s", p->indent, "");
     for (int i = 0; i < n->n_out; i++) {
         if (i) text_append(p->out, ", ", 2);
