@@ -45,7 +45,7 @@ typedef struct Candidate {
 } Candidate;
 
 typedef struct Search {
-    Arena *a;
+    Arena *a, *round;                                   // round: while one change is looked for
     const Steps *s;
     int64_t target, work;
     double spare;                                       // ns that may be added; with a budget there is no bound
@@ -206,15 +206,15 @@ static bool collect(Search *c, const Sequence *q, int step, int before, bool kee
         if (there || keep || maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) * FACTOR <= size) continue;
         if (!collect(c, q, maker, before, keep, again)) return false;
     }
-    VEC_PUSH(c->a, *again, step);
+    VEC_PUSH(c->round, *again, step);
     return true;
 }
 
-static void insert(Search *c, const Sequence *q, int before, const Sequence *more, Sequence *to) {
+static void insert(Arena *a, const Sequence *q, int before, const Sequence *more, Sequence *to) {
     to->n = 0;
-    for (int i = 0; i < before; i++) VEC_PUSH(c->a, *to, q->at[i]);
-    for (int i = 0; i < more->n; i++) VEC_PUSH(c->a, *to, more->at[i]);
-    for (int i = before; i < q->n; i++) VEC_PUSH(c->a, *to, q->at[i]);
+    for (int i = 0; i < before; i++) VEC_PUSH(a, *to, q->at[i]);
+    for (int i = 0; i < more->n; i++) VEC_PUSH(a, *to, more->at[i]);
+    for (int i = before; i < q->n; i++) VEC_PUSH(a, *to, q->at[i]);
 }
 
 static void uses_around(Search *c, const Sequence *q, int moment) {
@@ -233,7 +233,7 @@ static int by_score(const void *x, const void *y) {
 // Values that wait over the worst moment, the most promising first.
 static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate *best) {
     int n = 0;
-    double *over = NEW_ARRAY(c->a, double, q->n + 1), *count = NEW_ARRAY(c->a, double, q->n + 1);
+    double *over = NEW_ARRAY(c->round, double, q->n + 1), *count = NEW_ARRAY(c->round, double, q->n + 1);
     for (int at = 0; at < q->n; at++) {
         bool above = c->now[at] > c->target;
         over[at + 1] = over[at] + (above ? (double)(c->now[at] - c->target) : 0);
@@ -269,9 +269,15 @@ static void find_lists(Search *c, const Sequence *q, Candidate *one) {
     }
 }
 
+static void copy(Arena *a, const Sequence *from, Sequence *to) {
+    to->n = 0;
+    for (int i = 0; i < from->n; i++) VEC_PUSH(a, *to, from->at[i]);
+}
+
 // The best change of the sequence, of the most promising ones that help at all; false: none does.
 static bool improve(Search *c, Sequence *q, Cost *cost) {
-    Candidate *best = NEW_ARRAY(c->a, Candidate, c->spans.n + 1);
+    c->round = arena_new();
+    Candidate *best = NEW_ARRAY(c->round, Candidate, c->spans.n + 1);
     Sequence chosen = { 0 }, trial = { 0 };
     double most = 0;
     Cost before = *cost;
@@ -279,7 +285,7 @@ static bool improve(Search *c, Sequence *q, Cost *cost) {
     for (int i = 0; i < n; i++) find_lists(c, q, &best[i]);         // all before anything else is measured
     for (int i = 0, tried = 0; i < n && (tried < TRIED || most <= 0) && c->work < MAX_WORK; i++)
         for (int j = 0; j < best[i].n; j++, tried++) {
-            insert(c, q, best[i].before, &best[i].lists[j], &trial);
+            insert(c->round, q, best[i].before, &best[i].lists[j], &trial);
             const Cost then = measure(c, &trial);
             double gain = (before.over - then.over) / sequence_ns(c, &best[i].lists[j]);
             if (then.over >= before.over || gain <= most) continue;
@@ -289,10 +295,12 @@ static bool improve(Search *c, Sequence *q, Cost *cost) {
             most = gain;
             *cost = then;
         }
-    if (most <= 0) return false;
-    c->spare -= sequence_ns(c, &chosen) - sequence_ns(c, q);
-    *q = chosen;
-    return true;
+    if (most > 0) {
+        c->spare -= sequence_ns(c, &chosen) - sequence_ns(c, q);
+        copy(c->a, &chosen, q);
+    }
+    arena_free(c->round);
+    return most > 0;
 }
 
 // Runs that turn out not to be needed.
@@ -405,7 +413,7 @@ void checkpoint_spare(Plan *p) {
         then = peak;
         c->target = then - then / LOWER;
         peak = search(c, &q);
-    } while (peak <= c->target);
+    } while (peak < then && peak <= c->target);
     c->target = peak;
     trim(c, &q);
     if (peak * 100 <= before * (100 - GAIN_PERCENT)) set_kernels(p, c, kernels, &q);
