@@ -86,7 +86,8 @@ static Value *windows(Graph *g, const Node *n, const Windows *w) {
 static Value *product(Graph *g, const Node *n, const Windows *w) {
     const Type *f = &n->in[1]->type, *y = &n->out[0]->type;
     Value *filters = b_reshape(g, n->in[1], 2, (Dim[]){ f->dim[0], f->dim[1] * w->taps });
-    Value *v = b_matmul(g, windows(g, n, w), b_swap(g, filters, 0, 1));
+    filters = b_swap(g, filters, 0, 1);
+    Value *v = b_matmul(g, windows(g, n, w), filters);
     v = b_swap(g, b_reshape(g, v, 3, (Dim[]){ y->dim[0], w->points, y->dim[1] }), 1, 2);
     return b_reshape(g, v, y->rank, y->dim);
 }

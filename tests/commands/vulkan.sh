@@ -146,7 +146,7 @@ says '^shared vec4 pool'
 status 0 "shaders for matrix units" "$burncc" gemm/model.onnx --target vulkan --precision bf16 --dump glsl
 says 'on matrix units'
 says 'coopMatMulAddNV'
-says 'uvec4 A_eight(const int i) {'                           # an input in f32, eight at once along its rows
+says '^uvec4 A_eight\(const int i\)'                           # an input in f32, eight at once along its rows
 status 0 "shares of a product" "$burncc" product_long/model.onnx --target vulkan --dump plan
 says 'gemm k0_matmul_h \[16 250 64\]'
 status 0 "a table that is read turned" "$burncc" tied/model.onnx --target vulkan -o tied.c
