@@ -187,6 +187,8 @@ Value *b_inverse(Graph *g, Value *x);                   // of each matrix [..., 
 // ---------------------------------------------------------------- build/fft.c
 // cosine and sine of 2 pi k / n, exact at quarters
 void fft_turn(int64_t k, int64_t n, double *c, double *s);
+// x + i y times z + i w, in place; y NULL: zero
+void b_complex_times(Graph *g, Value **x, Value **y, Value *z, Value *w);
 bool fft_fits(int64_t length);                          // no prime factor above 13
 // [outer, length] each, any length, im NULL: zero; in place, not scaled; NULL after a diagnostic
 void b_fft(Graph *g, Value **re, Value **im, bool inverse);

@@ -84,9 +84,9 @@ static Chirp chirp_make(Graph *g, DType d, int64_t n, int64_t m, int sign) {
 }
 
 void b_chirp(Graph *g, Value **re, Value **im, bool inverse) {
-    Value *x = *re, *y = *im;
-    DType d = x->type.dtype;
-    int64_t n = x->type.dim[1], m = chirp_length(n), none[2] = { 0 }, room[2] = { 0, m - n };
+    Value *a = *re, *b = *im;
+    DType d = a->type.dtype;
+    int64_t n = a->type.dim[1], m = chirp_length(n), none[2] = { 0 }, room[2] = { 0, m - n };
     *re = *im = NULL;
     if (!b_table(g, 2 * ((double)n + (double)m))) {
         diag_error_as(EXIT_LIMIT, g->loc,
@@ -96,18 +96,19 @@ void b_chirp(Graph *g, Value **re, Value **im, bool inverse) {
         return;
     }
     Chirp w = chirp_make(g, d, n, m, inverse ? 1 : -1);
-    Value *a = y ? B_MAP(g, "x * z - y * w", "x y z w", x, y, w.re, w.im) : b_binary(g, OP_Mul, x, w.re);
-    Value *b = y ? B_MAP(g, "x * w + y * z", "x y z w", x, y, w.re, w.im) : b_binary(g, OP_Mul, x, w.im);
+    b_complex_times(g, &a, &b, w.re, w.im);
     a = b_pad(g, a, none, room, NULL, NULL);
     b = b_pad(g, b, none, room, NULL, NULL);
     if (!a || !b) return;
     b_fft(g, &a, &b, false);
-    Value *p = B_MAP(g, "x * z - y * w", "x y z w", a, b, w.spectrum_re, w.spectrum_im);
-    Value *q = B_MAP(g, "x * w + y * z", "x y z w", a, b, w.spectrum_re, w.spectrum_im);
-    if (!p || !q) return;
-    b_fft(g, &q, &p, false);                            // back, by the same tables: parts changed before and behind
-    p = b_part(g, p, 1, 0, n);
-    q = b_part(g, q, 1, 0, n);
-    *re = B_MAP(g, "x * z - y * w", "x y z w", p, q, w.re, w.im);
-    *im = B_MAP(g, "x * w + y * z", "x y z w", p, q, w.re, w.im);
+    if (!a || !b) return;
+    b_complex_times(g, &a, &b, w.spectrum_re, w.spectrum_im);
+    if (!a || !b) return;
+    b_fft(g, &b, &a, false);                            // back, by the same tables: parts changed before and behind
+    a = b_part(g, a, 1, 0, n);
+    b = b_part(g, b, 1, 0, n);
+    if (!a || !b) return;
+    b_complex_times(g, &a, &b, w.re, w.im);
+    *re = a;
+    *im = b;
 }

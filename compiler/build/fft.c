@@ -129,15 +129,19 @@ static void turns(Stage *s, int64_t k, int64_t r, Value **re, Value **im) {
     arena_free(scratch);
 }
 
+void b_complex_times(Graph *g, Value **x, Value **y, Value *z, Value *w) {
+    Value *re = *y ? B_MAP(g, "x * z - y * w", "x y z w", *x, *y, z, w) : b_binary(g, OP_Mul, *x, z);
+    *y = *y ? B_MAP(g, "x * w + y * z", "x y z w", *x, *y, z, w) : b_binary(g, OP_Mul, *x, w);
+    *x = re;
+}
+
 // x times them.
 static Complex twiddled(Stage *s, Complex x, int64_t k, int64_t r) {
-    Graph *g = s->g;
     if (k == 0 || s->m == 1) return x;
     Value *re, *im;
     turns(s, k, r, &re, &im);
-    if (!x.im) return (Complex){ b_binary(g, OP_Mul, x.re, re), b_binary(g, OP_Mul, x.re, im) };
-    return (Complex){ B_MAP(g, "x * z - y * w", "x y z w", x.re, x.im, re, im),
-        B_MAP(g, "x * w + y * z", "x y z w", x.re, x.im, re, im) };
+    b_complex_times(s->g, &x.re, &x.im, re, im);
+    return x;
 }
 
 // Part j of [outer, r, m, p] as [outer, m, p].
