@@ -21,7 +21,7 @@ head -5 out | cmp - want
 result $? "a sound each, and a digit"
 says '^as usual, [0-9]+ thousandths'
 says '^unusual, [0-9]+ thousandths'
-says '^1[0-2] of 12 others right; workspace, parameters and state take 118[0-9][0-9] bytes'
+says '^1[0-2] of 12 others right; workspace, parameters and state take 117[0-9][0-9] bytes'
 grep -o '^loss [0-9]*' out | cut -d' ' -f2 >losses
 [ "$(wc -l <losses)" = 6 ] && sort -nrc losses && [ $((3 * $(tail -1 losses))) -lt "$(head -1 losses)" ]
 result $? "the loss falls, to a third and less"
