@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The language of losses.def and optimizers.def: assignments `name = expression; ...` that run in order.
 //
-// In: what names stand for, values or numbers. Out: a map for each assignment, of the values that it mentions.
-// Numbers go into the map's text, so that what depends on them alone (1 - beta) is computed in double. An assignment
-// may also be one function of an expression, of more than an element of it:
+// In: what names stand for, values or numbers. Out: a map for each assignment, of the values that it mentions; one that
+// mentions none is a number. Numbers go into the map's text, so that what depends on them alone (1 - beta) is computed
+// in double. An assignment may also be one function of an expression, of more than an element of it:
 //
 //   sum(e)          along the formula's axis, which stays as 1
 //   log_softmax(e)  along that axis
@@ -57,26 +57,41 @@ static bool mentions(const char *text, const char *name) {
     return false;
 }
 
-// The expression as a map of the values that it mentions; numbers go into its text as names of their own.
-static Value *computed(const Formula *f, const char *text) {
-    Arena *a = f->g->arena;
-    Text whole, names;
-    Value **in = NEW_ARRAY(a, Value *, f->at.n + 1);
-    int n = 0;
-    text_init(&whole, a);
-    text_init(&names, a);
+// An expression behind the numbers that it mentions, as names of its own, and the values that it mentions.
+typedef struct Words { Text whole, names; Value **in; int n; } Words;
+
+static Words words_of(const Formula *f, const char *text) {
+    Words w = { .in = NEW_ARRAY(f->g->arena, Value *, f->at.n + 1) };
+    text_init(&w.whole, f->g->arena);
+    text_init(&w.names, f->g->arena);
     for (int i = 0; i < f->at.n; i++) {
         const Meaning *at = &f->at.at[i];
         if (!mentions(text, at->name)) continue;
         if (!at->value) {
-            text_printf(&whole, "%s = %.17g; ", at->name, at->number);
+            text_printf(&w.whole, "%s = %.17g; ", at->name, at->number);
             continue;
         }
-        text_printf(&names, "%s ", at->name);
-        in[n++] = at->value;
+        text_printf(&w.names, "%s ", at->name);
+        w.in[w.n++] = at->value;
     }
-    text_printf(&whole, "%s", text);
-    return b_map(f->g, whole.at, names.at, n, in);
+    text_printf(&w.whole, "%s", text);
+    return w;
+}
+
+static Value *computed(const Formula *f, const char *text) {
+    Words w = words_of(f, text);
+    return b_map(f->g, w.whole.at, w.names.at, w.n, w.in);
+}
+
+// An assignment of numbers alone; false: it mentions values.
+static bool number_of(const Formula *f, const char *text, double *out) {
+    const Words w = words_of(f, text);
+    const char *error;
+    if (w.n) return false;
+    const Expr *e = expr_parse(f->g->exprs, w.whole.at, 0, NULL, NULL, DT_F64, &error);
+    if (!e) bug("formula \"%s\": %s", text, error);
+    *out = expr_eval(e, NULL).f;
+    return true;
 }
 
 // ---------------------------------------------------------------- functions of whole tensors
@@ -133,9 +148,10 @@ bool formula_run(Formula *f, const char *steps) {
     for (const char *s = steps; *s;) {
         s += strspn(s, " ");
         size_t name = strcspn(s, " ="), expression = strcspn(s, "=") + 1, end = strcspn(s, ";");
-        Value *v = assigned(f, arena_strndup(a, s + expression, end - expression));
-        if (!v) return false;
-        formula_let(f, arena_strndup(a, s, name), v, 0);
+        const char *text = arena_strndup(a, s + expression, end - expression);
+        double number = 0;
+        Value *v = number_of(f, text, &number) ? NULL : assigned(f, text);
+        formula_let(f, arena_strndup(a, s, name), v, number);
         s += end + (s[end] == ';');
     }
     return true;

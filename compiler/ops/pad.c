@@ -183,7 +183,7 @@ bool grad_pad(Node *n, Value *const *dout, Value **din) {
         cropped = cropped || lo[i] || hi[i];
     }
     din[0] = b_slice(g, cropped ? b_pad(g, dy, lo, hi, NULL, NULL) : dy, start, step, t->dim);
-    if (n->n_in > 1 && n->in[1] && !n->in[1]->data) {   // the fill gets what the elements do not
+    if (n->n_in > 1 && n->in[1]) {                      // the fill gets what the elements do not
         Value *all = b_reduce(g, OP_ReduceSum, dy, dy->type.rank, (int64_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, false);
         Value *own = b_reduce(g, OP_ReduceSum, din[0], t->rank, (int64_t[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, false);
         din[1] = b_binary(g, OP_Sub, all, own);

@@ -240,12 +240,14 @@ bool eval_window_spread(const Node *n, Tensor *const *in, Tensor *const *out) {
     return true;
 }
 
+// -1 is nowhere; of a gather it would be the last.
 bool grad_window_spread(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
     const Type *dy = &n->in[1]->type;
     const Dim count = type_size(g, dy), total = type_size(g, &dout[0]->type);
     Value *taken = b_gather_elements(g, b_reshape(g, dout[0], 1, &total), b_reshape(g, n->in[0], 1, &count), 0);
-    din[1] = taken ? b_reshape(g, taken, dy->rank, dy->dim) : NULL;
+    taken = taken ? b_reshape(g, taken, dy->rank, dy->dim) : NULL;
+    din[1] = B_MAP(g, "x < 0 ? 0 : y", "x y", n->in[0], taken);
     return din[1] != NULL;
 }
 
