@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Gradients of models against central differences, by the evaluator in double precision.
 //
-// usage: check_gradients MODEL... ; beside each MODEL.onnx stands MODEL.data, the values of its inputs as doubles. The
-// loss is the sum of the outputs' elements, each with a weight. A line a model: "ok NAME derivatives=N worst=X", or
-// what is wrong. Compared are the gradients by every input of doubles, and the tangents of the outputs along a
-// direction.
+// usage: check_gradients MODEL... ; beside each MODEL.onnx or MODEL.txt stands MODEL.data, the values of its inputs as
+// doubles. The loss is the sum of the outputs' elements, each with a weight. A line a model: "ok NAME derivatives=N
+// worst=X alone=OP scalars=A,B", or what is wrong; alone: the graph's only operation, or -, scalars: those of its
+// expression. Compared are the gradients by every input of doubles, and the tangents of the outputs along a direction.
+//
+//        check_gradients --operations ; every row of ops.def and exprs.def, a line each: "map NAME", "primitive NAME",
+// "composite NAME" and "scalar NAME", followed by "zero" where the row says that no gradient can flow; and
+// "type f64 N", the number of that type in an attribute.
 #include "options.h"
 
 #include "grad/grad.h"
 #include "import/import.h"
 #include "build/build.h"
+#include "ir/expr.h"
+#include "ops/table.h"
 #include "passes/passes.h"
 
 #include <math.h>
@@ -159,7 +165,7 @@ static void check_tangents(Check *c) {
 // The graph with its inputs' values as constants; NULL with diagnostics.
 static Graph *opened(Check *c, const Options *o) {
     Graph *g = import_graph(c->a, o);
-    const char *data = arena_printf(c->a, "%s.data", arena_strndup(c->a, o->model, strlen(o->model) - strlen(".onnx")));
+    const char *data = arena_printf(c->a, "%.*s.data", (int)(strrchr(o->model, '.') - o->model), o->model);
     FILE *f = g ? fopen(data, "rb") : NULL;
     if (!f) return NULL;
     g->evaluated = true;
@@ -178,11 +184,33 @@ static Graph *opened(Check *c, const Options *o) {
     return g;
 }
 
+// ---------------------------------------------------------------- what is reached
+// The only operation of a graph of one node; "-" of others.
+static const char *alone(const Graph *g) { return g->first && g->first == g->last ? op_table[g->first->op].name : "-"; }
+
+static void mark_scalars(const Expr *e, bool *used) {
+    used[e->op] = true;
+    for (int i = 0; i < (int)COUNT(e->a); i++)
+        if (e->a[i]) mark_scalars(e->a[i], used);
+}
+
+static const char *scalars_of(Check *c) {
+    Text t;
+    bool used[E_COUNT] = { 0 };
+    const Node *n = c->g->first;
+    text_init(&t, c->a);
+    if (n && n == c->g->last && op_has_expr(n->op)) mark_scalars(node_expr(n), used);
+    for (int i = 0; i < E_COUNT; i++)
+        if (used[i]) text_printf(&t, "%s%s", t.n ? "," : "", expr_table[i].name);
+    return t.n ? t.at : "-";
+}
+
 static bool check(const char *model) {
     Options o = { .quiet = true, .model = model };
     Check c = { .a = arena_new() };
     c.g = opened(&c, &o);
     bool ok = c.g && !(pass_bind_dims(c.g, &o) && diag_errors());
+    const char *only = ok ? alone(c.g) : "-", *scalars = ok ? scalars_of(&c) : "-";
     if (ok) {
         pass_expand(c.g, NULL);
         for (int i = 0; i < c.g->inputs.n; i++) c.g->inputs.at[i]->is_input = false;
@@ -192,7 +220,8 @@ static bool check(const char *model) {
         if (!c.bad) check_tangents(&c);
     }
     if (!ok || diag_errors()) printf("not ok %s: it is refused\n", model);
-    else if (!c.bad) printf("ok %s derivatives=%d worst=%.1e\n", model, c.compared, c.worst);
+    else if (!c.bad)
+        printf("ok %s derivatives=%d worst=%.1e alone=%s scalars=%s\n", model, c.compared, c.worst, only, scalars);
     ok = ok && !c.bad && !diag_errors();
     fflush(stdout);
     diag_reset();
@@ -200,8 +229,25 @@ static bool check(const char *model) {
     return ok;
 }
 
+static void print_operations(void) {
+    static const char *const kinds[] = {
+        [KIND_MAP] = "map", [KIND_PRIMITIVE] = "primitive", [KIND_COMPOSITE] = "composite"
+    };
+    for (int i = OP_NONE + 1; i < OP_COUNT; i++) {
+        const OpInfo *op = &op_table[i];
+        printf("%s %s%s\n", kinds[op->kind], op->name, op->grad == grad_zero ? " zero" : "");
+    }
+    for (int i = 0; i < E_COUNT; i++)
+        printf("scalar %s%s\n", expr_table[i].name, *expr_table[i].diff[0] || *expr_table[i].diff[1] ? "" : " zero");
+    printf("type %s %d\n", dtype_name(DT_F64), DT_F64);
+}
+
 int main(int argc, char **argv) {
     int bad = 0;
+    if (argc == 2 && !strcmp(argv[1], "--operations")) {
+        print_operations();
+        return 0;
+    }
     for (int i = 1; i < argc; i++) bad += !check(argv[i]);
     return bad > 0;
 }
