@@ -15,7 +15,7 @@ static const QuantKind kinds[OP_COUNT] = {
     [OP_Add] = QUANT_MIXED, [OP_Sub] = QUANT_MIXED, [OP_Mul] = QUANT_MIXED, [OP_Concat] = QUANT_MIXED,
     [OP_AveragePool] = QUANT_MIXED, [OP_ReduceMean] = QUANT_MIXED, [OP_Relu] = QUANT_MIXED,
     [OP_LeakyRelu] = QUANT_MIXED, [OP_Sigmoid] = QUANT_MIXED, [OP_Tanh] = QUANT_MIXED,
-    [OP_HardSwish] = QUANT_MIXED, [OP_HardSigmoid] = QUANT_MIXED,
+    [OP_HardSwish] = QUANT_MIXED, [OP_HardSigmoid] = QUANT_MIXED, [OP_Softmax] = QUANT_MIXED,
     [OP_WindowMax] = QUANT_MOVED, [OP_Reshape] = QUANT_MOVED, [OP_Transpose] = QUANT_MOVED,
     [OP_Slice] = QUANT_MOVED, [OP_Identity] = QUANT_MOVED, [OP_Expand] = QUANT_MOVED,
 };

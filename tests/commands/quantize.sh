@@ -45,6 +45,23 @@ status 0 'on integers' "$burncc" verify h.onnx --target cortex-m4 --data "$digit
 result $? 'nothing is rounded but the input'
 status 0 'at its ends' "$burncc" bench h.onnx --io int16 --target cortex-m4 --seconds 0.01
 status 2 'of two types' quantize -o h.onnx --activations int16 --unsigned
+cat > likely.c <<'END'
+#include <burncc/model.h>
+
+MODEL(likely)
+{
+    Tensor x = avg_pool2d(input("image", F32, 1, 1, 28, 28), 4);
+    x = linear(flatten(x, 1), "fc", 10);
+    output("classes", softmax(x, 1));
+}
+END
+for bits in 8 16; do
+    status 0 "a softmax at the end, $bits bits" "$burncc" quantize likely.c --data images:digits -f -o likely.onnx \
+        --activations int$bits
+    status 0 'is of integers' "$burncc" likely.onnx --target cortex-m4 --io int$bits -o said.c -f
+    grep -q "int${bits}_t classes\[" said.h && ! grep -q burn_exp said.c
+    result $? 'its exp is a table'
+done
 status 0 'a description in C' "$burncc" quantize "$here/../../models/lenet.c" --set classes=12 --seed 3 \
     --data images:digits -o lenet.onnx
 says ' items=10$'
