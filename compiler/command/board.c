@@ -16,7 +16,7 @@ typedef struct Board {
     double tick;                                        // nanoseconds of the counter that firmware/driver.c reads
 } Board;
 
-enum { KILO = 1 << 10, MEGA = 1 << 20, ICOUNT_SHIFT = 6 };
+enum { KILO = 1 << 10, MEGA = 1 << 20, ICOUNT_SHIFT = 6, CODE_BYTES = MEGA };
 
 // The MPS2 boards' PSRAM of 16 MB stands for RAM; the MPS3's 256 MB of DDR for flash and RAM. QEMU 7.2 has no board
 // with a Cortex-M0 of that size and none with an M85: their code runs on those that know more.
@@ -48,13 +48,14 @@ static bool is_qemu(const char *runner) {
     return !strncmp(name, "qemu-system-", 12);
 }
 
-const char *board_link_script(Arena *a, const Target *t) {
+// Constants that the board's flash has no room for are loaded to its RAM.
+const char *board_link_script(Arena *a, const Target *t, int64_t constants) {
     const Board *b = board_of(t);
     return arena_printf(a,
         "MEMORY\n{\n    VECTORS (rx) : ORIGIN = %#x, LENGTH = %u\n    FLASH (rx) : ORIGIN = %#x, LENGTH = %u\n"
-        "    RAM (rw) : ORIGIN = %#x, LENGTH = %u\n}\nENTRY(burncc_entry)\n%s",
+        "    RAM (rwx) : ORIGIN = %#x, LENGTH = %u\n}\nREGION_ALIAS(\"CONSTANTS\", %s)\nENTRY(burncc_entry)\n%s",
         b->vectors, (unsigned)KILO, b->flash, b->flash_bytes, b->ram, b->ram_bytes,
-        template_text("firmware/link.ld"));
+        constants + CODE_BYTES > b->flash_bytes ? "RAM" : "FLASH", template_text("firmware/link.ld"));
 }
 
 void board_words(Arena *a, const Target *t, const char *runner, Argv *out) {

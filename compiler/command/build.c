@@ -114,6 +114,7 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
     if (o->blas) VEC_PUSH(a, argv, arena_printf(a, "-l%s", o->blas));
     progress_stage("%s: %s compiles it", o->name, argv.at[0]);
     int status = bare ? build_unlinked(a, o, cc, source, &unlinked, false) : 0;
+    const bool links = bare && !status;
     if (!status) status = process_run(a, &argv);
     bool made = !status && !access(object, F_OK);
     if (made) return true;
@@ -121,6 +122,10 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
     else if (disk_full(a, object))
         diag_error_as(EXIT_IO, NULL,
             "the C compiler '%s' fails, and the disk of the temporary folder is full; set TMPDIR", argv.at[0]);
+    else if (links)
+        diag_error_as(EXIT_IO, NULL,
+            "the C compiler '%s' does not link a program for this board: its linker says above what it lacks, room for "
+            "the model or a library", argv.at[0]);
     else if (!compiles(a, &argv, source))
         diag_error_as(EXIT_IO, NULL,
             "the C compiler '%s' compiles not even an empty file (status %d); set CC or BURNCC_CFLAGS", argv.at[0],
@@ -252,7 +257,9 @@ static bool write_program(
     const Built *b, const Options *o, const char *path, const char *generated, const char *program) {
     Arena *a = b->arena;
     bool bare = board_bare(&o->machine);
-    if (bare && !write_text(a, link_script(a, program), board_link_script(a, &o->machine))) return false;
+    if (bare
+        && !write_text(a, link_script(a, program), board_link_script(a, &o->machine, b->plan->weight_bytes)))
+        return false;
     return write_text(a, path,
         arena_printf(a, "#define _POSIX_C_SOURCE 200809L\n#include \"%s\"\n#define MODEL %s_model\n%s%s%s", generated,
             o->name, bare ? request_paths(a, b->dir) : "", template_text("driver.c"),

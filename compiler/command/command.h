@@ -264,7 +264,7 @@ void trace_print(Text *out, const Trace *trace, const char *of_model, const char
 
 // ---------------------------------------------------------------- board.c: targets without an operating system
 bool board_bare(const Target *t);                       // is it one? The rest is for these
-const char *board_link_script(Arena *a, const Target *t);
+const char *board_link_script(Arena *a, const Target *t, int64_t constants);  // of so many bytes
 void board_words(Arena *a, const Target *t, const char *runner, Argv *out);    // but the program's path
 // what the processor's counter counts under this runner; *unit: so many of them are one tick of it
 const char *board_count(const Target *t, const char *runner, double *unit);

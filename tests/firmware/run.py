@@ -114,6 +114,16 @@ def tools(whole, folder):
     return found
 
 
+def large(burncc, model):
+    """A layer whose weights of 4 MiB the flash of a board with a Cortex-M4 does not hold."""
+    path = model.with_suffix(".c")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('#include <burncc/model.h>\n\nMODEL(large)\n{\n    Tensor x = input("x", F32, 1, 1024);\n'
+                    '    output("y", linear(x, "fc", 1024));\n}\n')
+    subprocess.run([burncc, path, "-f", "--quiet", "-o", model], check=True, stdout=subprocess.DEVNULL)
+    return model
+
+
 def quantized(burncc, q):
     """digits on integers."""
     if not q.exists():
@@ -169,6 +179,10 @@ def main():
             runs.append(harness.Case(f"bytes:{target}:{compiler}", f"{target} {compiler}", [
                 "env", f"CC={cc}", "BURNCC_CFLAGS=", sys.executable, __file__, "--count", args.burncc, str(integers),
                 target, runner, str(COUNTED_BYTES[target])]))
+        if target == ARM[0][0]:
+            command = ["env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", sys.executable, __file__, "--count", args.burncc,
+                       str(large(args.burncc, root / "large" / "model.onnx")), target, runner, "0"]
+            runs.append(harness.Case(f"constants:{target}:{compiler}", f"{target} {compiler}", command))
         if target in COUNTED:
             for name, model in models:
                 counted = name == "digits"
