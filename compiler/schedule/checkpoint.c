@@ -24,7 +24,7 @@ enum {
     TRIED = 32,                                         // changes that are measured, or more until one helps
     MOST_AGAIN = 48,                                    // steps that one value takes with it
     MOST_PLACINGS = 8, GAPS = 200,                      // what no buffer fits into is about this part
-    SMALL = 64,                                         // what is less than this part of what is too much stays
+    SMALL = 64,                                         // what is less than this part of what is too much comes last
     FACTOR = 8,                                         // an operand so much smaller than the value is kept
     LENGTH = 4,                                         // most runs, by kernels
     LOWER = 8,                                          // without a budget: each target is this part less
@@ -230,8 +230,8 @@ static int by_score(const void *x, const void *y) {
     return a->score != b->score ? (a->score < b->score ? 1 : -1) : a->buffer - b->buffer;
 }
 
-// Values that wait over the worst moment, the most promising first.
-static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate *best) {
+// Values of so many bytes and more that wait over the worst moment, the most promising first.
+static int candidates(Search *c, const Sequence *q, const Cost *cost, int64_t least, Candidate *best) {
     int n = 0;
     double *over = NEW_ARRAY(c->round, double, q->n + 1), *count = NEW_ARRAY(c->round, double, q->n + 1);
     for (int at = 0; at < q->n; at++) {
@@ -244,7 +244,7 @@ static int candidates(Search *c, const Sequence *q, const Cost *cost, Candidate 
         const Span *s = &c->spans.at[i];
         int b = s->buffer, maker = c->maker[b];
         if (s->first >= cost->at || s->last <= cost->at || c->previous[b] == cost->at) continue;
-        if (maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) * SMALL < cost->peak - c->target) continue;
+        if (maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) < least) continue;
         int from = c->previous[b] + 1, to = c->next[b];
         double bytes = (double)steps_bytes(c->s, b) * (count[to] - count[from]), most = over[to] - over[from];
         best[n++] = (Candidate){ .buffer = b, .before = to, .score = (bytes < most ? bytes : most) / c->ns[maker] };
@@ -274,14 +274,15 @@ static void copy(Arena *a, const Sequence *from, Sequence *to) {
     for (int i = 0; i < from->n; i++) VEC_PUSH(a, *to, from->at[i]);
 }
 
-// The best change of the sequence, of the most promising ones that help at all; false: none does.
-static bool improve(Search *c, Sequence *q, Cost *cost) {
+// The best change of the sequence, of the most promising ones that help at all; least: bytes of what they free. false:
+// none does.
+static bool improve(Search *c, Sequence *q, Cost *cost, int64_t least) {
     c->round = arena_new();
     Candidate *best = NEW_ARRAY(c->round, Candidate, c->spans.n + 1);
     Sequence chosen = { 0 }, trial = { 0 };
     double most = 0;
     Cost before = *cost;
-    const int n = candidates(c, q, cost, best);
+    const int n = candidates(c, q, cost, least, best);
     for (int i = 0; i < n; i++) find_lists(c, q, &best[i]);         // all before anything else is measured
     for (int i = 0, tried = 0; i < n && (tried < TRIED || most <= 0) && c->work < MAX_WORK; i++)
         for (int j = 0; j < best[i].n; j++, tried++) {
@@ -364,11 +365,14 @@ static Search *search_new(Arena *a, Plan *p) {
     return c;
 }
 
-// The order of runs comes in and goes out; what is alive at the worst moment, which may be more than the target.
+// The order of runs comes in and goes out; what is alive at the worst moment, which may be more than the target. Where
+// many small values make the sum, none is large enough beside what is too much: with a budget they are tried then.
 static int64_t search(Search *c, Sequence *q) {
+    const bool budget = isinf(c->spare);
     Cost cost = measure(c, q);
     while (cost.peak > c->target && c->work < MAX_WORK && q->n < LENGTH * c->s->n) {
-        if (!improve(c, q, &cost)) break;
+        bool better = improve(c, q, &cost, (cost.peak - c->target) / SMALL);
+        if (!better && !(budget && improve(c, q, &cost, 1))) break;
         cost = measure(c, q);
     }
     if (cost.peak <= c->target) trim(c, q);
