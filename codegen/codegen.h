@@ -53,9 +53,11 @@ typedef struct Dialect {
 // Prints the nest of a loop kernel. The first `bound` parallel axes are variables i0, i1, ... that the caller has
 // declared (GPU threads).
 void loops_print(Arena *a, Text *out, const Kernel *k, const Dialect *d, int bound, int depth);
-// The one store of k, an expression over a template's accumulator, for four or (pairs) eight neighbours along the last
-// of `axes` axes, by arm_mve.h: statements that return it. false: it cannot be said so, and nothing is printed.
-bool loops_lanes(Arena *a, Text *out, const Kernel *k, const Dialect *d, int axes, bool pairs);
+// The one store of k, an expression over a template's accumulator, for neighbours along the last of `axes` axes: four
+// or (pairs) eight by arm_mve.h, or as many as the variable `now` says by riscv_vector.h. Statements that return it;
+// false: it cannot be said so, and nothing is printed.
+typedef enum LanesForm { LANES_FOUR, LANES_PAIRS, LANES_MANY } LanesForm;
+bool loops_lanes(Arena *a, Text *out, const Kernel *k, const Dialect *d, int axes, LanesForm form);
 
 // file.c: what every generated file has
 const char *path_swap(Arena *a, const char *path, const char *extension);   // model.c -> model.h

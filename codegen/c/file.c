@@ -69,7 +69,8 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         print_part(out, "c/vec.h", m->ram_first);
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_q8_", "c/vec_q8.h" },
-        { "burn_q4_", "c/vec_q8.h" }, { "burn_q4_", "c/vec_q4.h" }, { "burn_low_", "c/vec_low.h" },
+        { "burn_q4_", "c/vec_q8.h" }, { "burn_across_", "c/vec_q8.h" }, { "burn_q4_", "c/vec_q4.h" },
+        { "burn_across_", "c/across_q8.h" }, { "burn_low_", "c/vec_low.h" },
         { "burn_bf16_tile", "c/vec_bf16.h" }, { "burn_pool ", "c/pool.h" }, { "burn_case(", "c/case.h" },
         { "burn_decimal(", "c/decimal.h" }, { "burn_taps", "c/taps.h" }, { "burn_planes_", "c/planes.h" },
         { "burn_window", "c/window.h" },

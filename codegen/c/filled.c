@@ -115,26 +115,37 @@ static const char *inline_function(
     return call.at;
 }
 
+// Vectors of sums as a template wants them.
+typedef struct VectorForm { LanesForm form; const char *condition, *sums, *result; } VectorForm;
+
+static const VectorForm *vector_form(const Kernel *k) {
+    static const VectorForm four = { LANES_FOUR, "defined(BURN_Q8_MVE)", "int32x4_t", "int32x4_t" },
+                            pairs = { LANES_PAIRS, "defined(BURN_Q8_MVE)", "burn_q8_pair", "int16x8_t" },
+                            many = { LANES_MANY, "defined(BURN_Q8_RVV)", "vint32m4_t", "vint32m4_t" };
+    if (template_hole_value(k, "ACROSS")) return &many;
+    return k->template == &template_taps_q8 ? &pairs : &four;
+}
+
 // The same of a vector of sums, in front of the one of single ones and in its place: the template uses but one of them.
 // The text of its hole; NULL: there is no such function.
-static const char *vector_function(CFile *g, KernelText *t, Expr *e, const char *const *axes, int n_axes) {
+static const char *vector_function(
+    CFile *g, KernelText *t, Expr *e, const char *const *axes, int n_axes, const VectorForm *f) {
     Store store;
     Kernel one = storing(t->kernel, e, &store);
     one.n_parallel = n_axes;
     Text call, params, body;
-    const bool pairs = t->kernel->template == &template_taps_q8;
     clear_used(t);
     text_init(&call, g->arena);
     text_init(&params, g->arena);
     text_init(&body, g->arena);
     Dialect d = c_dialect(t);
     d.address = c_address;
-    if (!loops_lanes(g->arena, &body, &one, &d, n_axes, pairs)) return NULL;
-    text_printf(&call, "%s_vector(acc", t->name);
-    text_printf(&params, "%s acc", pairs ? "burn_q8_pair" : "int32x4_t");
+    if (!loops_lanes(g->arena, &body, &one, &d, n_axes, f->form)) return NULL;
+    text_printf(&call, "%s_vector(acc%s", t->name, f->form == LANES_MANY ? ", now" : "");
+    text_printf(&params, "%s acc%s", f->sums, f->form == LANES_MANY ? ", size_t now" : "");
     inline_params(g, t, e, axes, n_axes, &params, &call);
-    text_printf(&g->c, "#if defined(BURN_Q8_MVE)\nBURN_INLINE %s %s_vector(%s)\n{\n%s}\n#else\n",
-        pairs ? "int16x8_t" : "int32x4_t", t->name, params.at, body.at);
+    text_printf(&g->c, "#if %s\nBURN_INLINE %s %s_vector(%s)\n{\n%s}\n#else\n", f->condition, f->result, t->name,
+        params.at, body.at);
     return call.at;
 }
 
@@ -145,8 +156,9 @@ static int epilogue_holes(CFile *g, KernelText *t, int n, Hole *holes, const cha
     Hole *vectors = NULL;
     for (int i = 0; i < n; i++)
         if (!strcmp(holes[i].name, "VECTORS") && !strcmp(holes[i].text, "1")) vectors = &holes[i];
-    const char *call = vectors ? vector_function(g, t, stored, axes, n_axes) : NULL;
-    if (vectors) vectors->text = call ? "defined(BURN_Q8_MVE)" : "0";
+    const VectorForm *form = vectors ? vector_form(k) : NULL;
+    const char *call = form ? vector_function(g, t, stored, axes, n_axes, form) : NULL;
+    if (form) vectors->text = call ? form->condition : "0";
     holes[n++] = (Hole){ "EPILOGUE", k->template->epilogue,
         inline_function(g, t, "epilogue", stored, axes, n_axes) };
     if (call) {

@@ -15,6 +15,7 @@
  *   KB                bytes of a column in B
  *   WIDE              1: A's elements have 16 bits
  *   PACKED            1: weights have 4 bits and lie two to a byte, in the order of vec_q4.h; not with WIDE
+ *   ACROSS            1: weights lie row by row, in the order of across_q8.h, and NC is a multiple of 4
  *   AB AG AY AX       strides of A in elements: of a matrix, a group, a line, a row
  *   WINDOW            1: rows are windows. A line is SH lines of the image apart from the next, a row SW pixels; AY and
  *                     AX are strides of the image then
@@ -28,10 +29,13 @@
  *   BACK              1: from the last row to the first
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
- *   VECTORS           a condition, 0 or of the preprocessor: sums are stored four at a time. N is 4 or more
- *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, of which the lower bits are stored; acc is an int32x4_t
+ *   VECTORS           a condition, 0 or of the preprocessor: sums are stored four at a time, N is 4 or more; or with
+ *                     ACROSS as many as there are lanes
+ *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, of which the lower bits are stored; acc is an int32x4_t, or
+ *                     the first `now` of a vint32m4_t
  *
- * B is packed by the compiler (pack_q8): [b][g][n][KB], zeros past K. scratch: MR * KP elements where WINDOW is 1.
+ * B is packed by the compiler: [b][g][n][KB], zeros past K, or [b][g][KB][n] with ACROSS. scratch: MR * KP elements
+ * where WINDOW is 1.
  * The last tile of a line and of the columns begins earlier where some are missing; it stores what no other has.
  * C may lie over A where no element is stored before all that read its place have: tiles go in order (q8_distance in
  * templates_q8.c).
@@ -39,12 +43,14 @@
 #include "vec.h"
 #include "vec_q8.h"
 #include "vec_q4.h"
+#include "across_q8.h"
 // holes
 #define KERNEL dot_q8
 #define AT int8_t
 #define CT int32_t
 #define WIDE 0
 #define PACKED 0
+#define ACROSS 0
 #define BATCH 1
 #define G 1
 #define H 1
@@ -150,6 +156,31 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                     const ptrdiff_t pitch = AX;
 #endif
 #if VECTORS
+#if ACROSS
+                    for (ptrdiff_t n = 0, all = 0; n < N; n += all) {
+                        all = (ptrdiff_t)__riscv_vsetvl_e32m8((size_t)(N - n));
+                        const ptrdiff_t half = (ptrdiff_t)__riscv_vsetvlmax_e32m4();
+                        vint32m8_t sum0, sum1;
+                        burn_across_sums(WIDE, PACKED, MR, K, rows, pitch, columns + n, N, (size_t)all, &sum0, &sum1);
+                        BURN_Q8_UNROLL
+                        for (ptrdiff_t i = 0; i < MR; i++) {
+                            const ptrdiff_t m = y * W + at + i;
+#if W % MR
+                            if (at + i < x)
+                                continue;
+#endif
+                            BURN_Q8_UNROLL
+                            for (ptrdiff_t part = 0; part < 2; part++) {
+                                const ptrdiff_t from = part * half, column = g * N + n + from;
+                                if (from >= all)
+                                    break;
+                                const size_t now = (size_t)(all - from < half ? all - from : half);
+                                burn_across_put(C + b * CB + m * CM + column, sizeof *C,
+                                    VECTOR_EPILOGUE(burn_across_half(i > 0, part > 0, sum0, sum1), b, m, column), now);
+                            }
+                        }
+                    }
+#else
                     for (ptrdiff_t n = 0; n < N; n += 4) {
                         const ptrdiff_t first = n + 4 <= N ? n : N - 4;
                         int32_t sum[4 * MR];
@@ -176,11 +207,14 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                                 VECTOR_EPILOGUE(four, b, m, column));
                         }
                     }
+#endif
 #else
                     for (ptrdiff_t n = 0; n < N; n += NC) {
                         const ptrdiff_t first = n + NC <= N ? n : N - NC;
                         int32_t sum[MR * NC];
-#if PACKED
+#if ACROSS
+                        burn_across_tile(WIDE, PACKED, MR, NC, K, rows, pitch, columns + first, N, sum);
+#elif PACKED
                         burn_q4_tile(MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);
 #else
                         burn_q8_tile(WIDE, MR, NC, WINDOW ? KP : K, rows, pitch, columns + first * KB, KB, sum);

@@ -19,14 +19,18 @@
  *   BACK              1: from the last row to the first
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t
- *   VECTORS           a condition, 0 or of the preprocessor: sums are stored eight at a time. N is 8 or more
- *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, elements of 16 bits; acc is a burn_q8_pair
+ *   ACROSS            1: VECTORS are those of across_q8.h
+ *   VECTORS           a condition, 0 or of the preprocessor: sums are stored eight at a time, N is 8 or more; or with
+ *                     ACROSS as many as there are lanes
+ *   VECTOR_EPILOGUE(acc, b, m, n)  their values, from n on, elements of 16 bits; acc is a burn_q8_pair. With ACROSS
+ *                     they have 32 bits, and acc is the first `now` of a vint32m4_t
  *
  * B: [KH][KW][N]. scratch: N elements where PADDED is 1. What lies at the end of a line and of the channels is done
  * from further back, and stored once. C may lie over A as in dot_q8.c.
  */
 #include "vec.h"
 #include "vec_q8.h"
+#include "across_q8.h"
 // holes
 #define KERNEL taps_q8
 #define AT int8_t
@@ -59,6 +63,7 @@
 #define XW 64
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
+#define ACROSS 0
 #define VECTORS 0
 #define VECTOR_EPILOGUE(acc, b, m, n) ((int16x8_t)(acc).even)
 // end holes
@@ -104,6 +109,31 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                             tap[t] = A + b * AB + h * AY + w * AX;
 #endif
 #if VECTORS
+#if ACROSS
+                for (ptrdiff_t n = 0, all = 0; n < N; n += all) {
+                    all = (ptrdiff_t)__riscv_vsetvl_e32m8((size_t)(N - n));
+                    const ptrdiff_t half = (ptrdiff_t)__riscv_vsetvlmax_e32m4();
+                    vint32m8_t sum0, sum1;
+                    burn_across_taps(WIDE, MR, TAPS, tap, B, N, n, (size_t)all, &sum0, &sum1);
+                    BURN_Q8_UNROLL
+                    for (ptrdiff_t i = 0; i < MR; i++) {
+                        const ptrdiff_t m = y * W + at + i;
+#if W % MR
+                        if (at + i < x)
+                            continue;
+#endif
+                        BURN_Q8_UNROLL
+                        for (ptrdiff_t part = 0; part < 2; part++) {
+                            const ptrdiff_t from = part * half, c = n + from;
+                            if (from >= all)
+                                break;
+                            const size_t now = (size_t)(all - from < half ? all - from : half);
+                            burn_across_put(C + b * CB + m * CM + c, sizeof *C,
+                                VECTOR_EPILOGUE(burn_across_half(i > 0, part > 0, sum0, sum1), b, m, c), now);
+                        }
+                    }
+                }
+#else
                 for (ptrdiff_t c = 0; c < N; c += 8) {
                     const ptrdiff_t n = c + 8 <= N ? c : N - 8;
                     burn_q8_pair sum[MR];
@@ -119,6 +149,7 @@ BURN_KERNEL BURN_Q8_SCALAR static void KERNEL(const AT *A, const int8_t *restric
                             VECTOR_EPILOGUE(sum[i], b, m, n));
                     }
                 }
+#endif
 #else
                 enum { LANES = BURN_Q8_LANES(N) };
                 for (ptrdiff_t c = 0; c < N; c += LANES) {

@@ -39,8 +39,8 @@ FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "so
 # instructions a multiply-add of digits, measured 2.66 with gcc and 2.65 with clang on a Cortex-M4, 2.67 on RISC-V, 1.56
 # with vectors of four floats, 1.82 with RISC-V's by clang 16
 COUNTED = {"cortex-m4": 3.0, "cortex-m7": 3.0, "cortex-m33": 3.0, "cortex-m55": 1.8, "rv32imafc": 3.0, VECTORS: 2.0}
-# and of digits made integers, with gcc, or clang for RISC-V's vectors: measured 2.64, 1.17 and 1.65
-COUNTED_BYTES = {"cortex-m4": 2.9, "cortex-m55": 1.3, VECTORS: 1.8}
+# and of digits made integers, with gcc, or clang for RISC-V's vectors: measured 2.64, 1.17 and 0.87
+COUNTED_BYTES = {"cortex-m4": 2.9, "cortex-m55": 1.3, VECTORS: 1.0}
 # whose stack is painted without BURNCC_TEST_ALL as well; and what ends with an error on random inputs
 STACKS = ("softmax_both_axes", "lstm_step", "conv_bn_relu_add", "attention_blocks", "quantize_round_trip")
 FAILS = ("cuts", "sequence_positions", "sequence_ragged_positions", "sequence_split")
@@ -145,7 +145,7 @@ def count(burncc, model, target, runner, most):
     stack, bound = got["stack_bytes"], got.get("stack_bound")
     # where a compiler keeps RISC-V's vectors in memory, only the processor knows how much that is
     bounded = target == VECTORS if bound is None else stack <= bound <= stack + 256
-    good = 0 < stack and bounded and (not most or 1 < got["per_multiply_add"] <= most)
+    good = 0 < stack and bounded and (not most or 0.1 < got["per_multiply_add"] <= most)
     print(run.stdout if good else f"FAIL {run.stdout}")
     return not good
 

@@ -6,6 +6,9 @@
 // Weights of dense products and windows that are all of 4 bits lie two to a byte (vec_q4.h), unless speed is asked for:
 // flash is scarcer than the instructions that take them apart, a tenth or two more. Depthwise weights, which are few,
 // stay bytes.
+//
+// RISC-V's vectors have neighbouring columns as their lanes, of any number (across_q8.h): weights lie row by row then,
+// where there are enough columns. Fewer are sums over lanes.
 #include "schedule/schedule.h"
 #include "templates.h"
 
@@ -21,8 +24,11 @@ static bool have_four_bits(const Value *w) {
     return true;
 }
 
-// The bytes of a column of n weights, in whole words.
-static int64_t column_bytes(bool packed, int64_t n) { return packed ? ceil_div(n, 8) * 4 : words(n); }
+// The bytes of a column of n weights, in whole words where it lies by itself.
+static int64_t column_bytes(bool packed, bool across, int64_t n) {
+    if (across) return packed ? ceil_div(n, 2) : n;
+    return packed ? ceil_div(n, 8) * 4 : words(n);
+}
 
 // Weight k of n of the column at `to`, which is zeros so far; vec_q4.h has the order.
 static void put(int8_t *to, bool packed, int64_t n, int64_t k, int8_t w) {
@@ -32,32 +38,53 @@ static void put(int8_t *to, bool packed, int64_t n, int64_t k, int8_t w) {
     else to[k] = w;
 }
 
-// [b][n][column] of [b][k][n] at any strides
+// The same where columns lie across, `columns` of them side by side: two weights of a byte are of two rows.
+static void put_across(int8_t *to, bool packed, int64_t columns, int64_t n, int64_t k, int8_t w) {
+    uint8_t *byte = (uint8_t *)to + (packed ? k / 2 : k) * columns + n;
+    if (packed) *byte = (uint8_t)(*byte | (k % 2 ? (w & 15) << 4 : w & 15));
+    else *byte = (uint8_t)w;
+}
+
+// How a kernel's weights lie: groups of `columns`, each of kb bytes, of `read` weights with those that are zero.
+typedef struct Layout { bool across, packed; int64_t columns, kb, read; } Layout;
+
+static Layout layout_of(const Kernel *k) {
+    return (Layout){ .across = template_hole_value(k, "ACROSS"), .packed = template_hole_value(k, "PACKED"),
+        .columns = template_hole_value(k, "N"), .kb = template_hole_value(k, "KB"),
+        .read = template_hole_value(k, template_hole_value(k, "WINDOW") ? "KP" : "K") };
+}
+
+// Weight k of column n of the group at `to`.
+static void put_in(const Layout *l, int8_t *to, int64_t n, int64_t k, int8_t w) {
+    if (l->across) put_across(to, l->packed, l->columns, n, k, w);
+    else put(to + n * l->kb, l->packed, l->read, k, w);
+}
+
+// [b][n][column], or across, of [b][k][n] at any strides
 static void fill_product(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
     const int8_t *from = b->value->data->data;
-    const int64_t kb = template_hole_value(b->packer, "KB"), batch = s->b_batch ? s->batch : 1;
-    const bool packed = template_hole_value(b->packer, "PACKED");
+    const Layout l = layout_of(b->packer);
+    const int64_t batch = s->b_batch ? s->batch : 1;
     int8_t *dst = to;
-    memset(dst, 0, (size_t)(batch * s->n * kb));
-    for (int64_t i = 0; i < batch; i++)
-        for (int64_t n = 0; n < s->n; n++, dst += kb)
+    memset(dst, 0, (size_t)(batch * s->n * l.kb));
+    for (int64_t i = 0; i < batch; i++, dst += s->n * l.kb)
+        for (int64_t n = 0; n < s->n; n++)
             for (int64_t k = 0; k < s->k; k++)
-                put(dst, packed, s->k, k, from[i * s->b_batch + k * s->b_row + n * s->b_col]);
+                put_in(&l, dst, n, k, from[i * s->b_batch + k * s->b_row + n * s->b_col]);
 }
 
-// [oc][column of kh, kw, ic] of [oc][ic][kh][kw]
+// [oc][column of kh, kw, ic], or across group by group, of [oc][ic][kh][kw]
 static void fill_windows(const Buffer *b, void *to) {
     const Convolution *c = &b->packer->window;
     const int8_t *from = b->value->data->data;
     const int64_t ic = c->ic / c->groups, taps = c->kernel[1] * c->kernel[2], k = taps * ic;
-    const int64_t kb = template_hole_value(b->packer, "KB");
-    const bool packed = template_hole_value(b->packer, "PACKED");
-    const int64_t read = template_hole_value(b->packer, template_hole_value(b->packer, "WINDOW") ? "KP" : "K");
+    const Layout l = layout_of(b->packer);
     int8_t *dst = to;
-    memset(dst, 0, (size_t)(c->oc * kb));
-    for (int64_t n = 0; n < c->oc; n++, dst += kb, from += k)
-        for (int64_t i = 0; i < k; i++) put(dst, packed, read, i, from[i % ic * taps + i / ic]);
+    memset(dst, 0, (size_t)(c->oc * l.kb));
+    for (int64_t n = 0; n < c->oc; n++, from += k)
+        for (int64_t i = 0; i < k; i++)
+            put_in(&l, dst + n / l.columns * l.columns * l.kb, n % l.columns, i, from[i % ic * taps + i / ic]);
 }
 
 // [taps][channels] of [channels][taps]
@@ -78,11 +105,19 @@ static void type_holes(Arena *a, Kernel *k) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = "CT", .kind = HOLE_ELEMENT, .value = k->writes.at[0]->type.dtype });
 }
 
-// Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4.
+// Of fewer columns, sums over lanes take fewer instructions than lanes that are sums.
+static bool is_across(const Options *o, int64_t columns) {
+    enum { FEWEST = 8 };
+    return o->machine.integers == INTEGER_RVV && columns >= FEWEST;
+}
+
+// Sums of a tile that stay in registers, beside the operands: 2 by 2, of one row 4; or vectors of them.
 static void tile_holes(Arena *a, Kernel *k, const Options *o, int64_t rows, int64_t columns) {
+    const bool across = is_across(o, columns);
     int64_t mr = rows < 2 ? 1 : 2, nc = mr == 2 ? 2 : 4;
-    TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc },
-        { "VECTORS", o->machine.integers == INTEGER_MVE && columns >= 4 });
+    if (across) nc = columns >= 32 ? 32 : columns >= 16 ? 16 : 8;
+    TEMPLATE_HOLES(a, k, { "MR", mr }, { "NC", columns < nc ? columns : nc }, { "ACROSS", across },
+        { "VECTORS", across || (o->machine.integers == INTEGER_MVE && columns >= 4) });
 }
 
 static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
@@ -95,9 +130,15 @@ static void geometry_holes(Arena *a, Kernel *k, const Convolution *c) {
 // ---------------------------------------------------------------- plans
 static const char *two_to_a_byte(bool packed) { return packed ? ", two weights to a byte" : ""; }
 
+static const char *in_order(bool across, bool taps) {
+    if (across) return taps ? "tap by tap, all channels of a group" : "row by row";
+    return taps ? "a channel after the other, of whole words, tap by tap" : "a column after the other, of whole words";
+}
+
 static void plan_product(Arena *a, Kernel *k, const Options *o, bool packed) {
     const Contraction *s = &k->gemm;
-    const int64_t kb = column_bytes(packed, s->k), one = s->n * kb, batch = s->b_batch ? s->batch : 1;
+    const bool across = is_across(o, s->n);
+    const int64_t kb = column_bytes(packed, across, s->k), one = s->n * kb, batch = s->b_batch ? s->batch : 1;
     k->template = &template_dot_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "G", 1 }, { "H", 1 }, { "W", s->m }, { "N", s->n }, { "K", s->k },
         { "KP", s->k }, { "KB", kb }, { "PACKED", packed }, { "AB", s->a_batch }, { "AG", 0 }, { "AY", 0 },
@@ -106,7 +147,7 @@ static void plan_product(Arena *a, Kernel *k, const Options *o, bool packed) {
     tile_holes(a, k, o, s->m, s->n);
     type_holes(a, k);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(batch * one),
-        arena_printf(a, "a column after the other, of whole words%s", two_to_a_byte(packed)), fill_product);
+        arena_printf(a, "%s%s", in_order(across, false), two_to_a_byte(packed)), fill_product);
 }
 
 // A window of one point that never lies in the padding is a row where it is.
@@ -119,7 +160,8 @@ static void plan_windows(Arena *a, Kernel *k, const Options *o, bool packed) {
     const Convolution *c = &k->window;
     const bool direct = is_row(c);
     const int64_t ic = c->ic / c->groups, row = c->kernel[1] * c->kernel[2] * ic, kp = words(row);
-    const int64_t read = direct ? row : kp, kb = column_bytes(packed, read);
+    const bool across = is_across(o, c->oc / c->groups);
+    const int64_t read = direct || across ? row : kp, kb = column_bytes(packed, across, read);
     const bool runs = c->groups == 1 && c->dilation[2] == 1 && c->x_axis[2] == ic;
     k->template = &template_dot_q8;
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "G", c->groups }, { "H", c->out[1] }, { "W", c->out[2] },
@@ -135,8 +177,7 @@ static void plan_windows(Arena *a, Kernel *k, const Options *o, bool packed) {
     type_holes(a, k);
     k->scratch_bytes = direct ? 0 : template_hole_value(k, "MR") * kp * (is_wide(k) ? 2 : 1);
     k->packed = template_packed_as(a, k, k->operand[1], DT_I8, (size_t)(c->oc * kb),
-        arena_printf(a, "a channel after the other, of whole words, tap by tap%s", two_to_a_byte(packed)),
-        fill_windows);
+        arena_printf(a, "%s%s", in_order(across, true), two_to_a_byte(packed)), fill_windows);
 }
 
 static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
@@ -150,7 +191,8 @@ static void plan_depthwise(Arena *a, Kernel *k, const Options *o) {
     TEMPLATE_HOLES(a, k, { "BATCH", c->batch }, { "H", c->out[1] }, { "W", c->out[2] }, { "N", c->oc },
         { "PADDED", padded }, { "CB", c->out[1] * c->out[2] * c->y_pixel }, { "CM", c->y_pixel },
         { "XW", c->x_axis[2] }, { "BACK", 0 }, { "MR", c->out[2] < 2 ? 1 : 2 },
-        { "VECTORS", o->machine.integers == INTEGER_MVE && c->oc >= 8 });
+        { "ACROSS", o->machine.integers == INTEGER_RVV },
+        { "VECTORS", o->machine.integers == INTEGER_RVV || (o->machine.integers == INTEGER_MVE && c->oc >= 8) });
     geometry_holes(a, k, c);
     type_holes(a, k);
     k->scratch_bytes = padded ? c->oc * (is_wide(k) ? 2 : 1) : 0;
