@@ -11,10 +11,11 @@
 //       return 0;
 //   }
 //
-// In: the body of the run function, and where it may be cut. Out: these functions, which are given what the run
-// function is given, and a body that calls them.
+// In: the body of the run function, and where it may be cut. Out: these functions, which are given what they read of
+// what the run function is given, and a body that calls them.
 #include "run.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { MANY = 256, CALLS = 64 };                        // from so many on this pays; in a function
@@ -27,13 +28,36 @@ bool c_has_stretches(const RunText *r) {
     return true;
 }
 
-// Those that are not in the text are said to be unused.
-static void print_unused(Arena *a, Text *out, const char *arguments, const char *text) {
-    for (const char *at = arguments; *at;) {
-        const size_t n = strcspn(at, ", ");
-        const char *name = arena_strndup(a, at, n);
-        if (!c_says_word(text, name)) text_printf(out, "    (void)%s;\n", name);
-        at += n + strspn(at + n, ", ");
+// The names that a text says, those of fields left out.
+static StrMap *names_of(Arena *a, const char *text) {
+    StrMap *names = strmap_new(a);
+    for (const char *at = text, *end; *at; at = end) {
+        end = at + 1;
+        if (!isalpha((unsigned char)*at) && *at != '_') {
+            // the x of 0x1, which is no name
+            while (isdigit((unsigned char)*at) && isalnum((unsigned char)*end)) end++;
+            continue;
+        }
+        while (isalnum((unsigned char)*end) || *end == '_') end++;
+        const bool field = at > text && (at[-1] == '.' || (at[-1] == '>' && at > text + 1 && at[-2] == '-'));
+        if (!field) strmap_put(names, arena_strndup(a, at, (size_t)(end - at)), names);
+    }
+    return names;
+}
+
+// Of the parameters and arguments of the run function, which correspond, those whose names the text says: where each of
+// a thousand outputs is a parameter, a hundred functions that had all of them would be most of the file.
+static void print_used(Arena *a, const char *text, const char *parameters, const char *arguments, Text *declared,
+    Text *given) {
+    const StrMap *names = names_of(a, text);
+    while (*arguments) {
+        const size_t n = strcspn(arguments, ","), m = strcspn(parameters, ",");
+        if (strmap_get(names, arena_strndup(a, arguments, n))) {
+            text_printf(declared, "%s%.*s", declared->n ? ", " : "", (int)m, parameters);
+            text_printf(given, "%s%.*s", given->n ? ", " : "", (int)n, arguments);
+        }
+        arguments += n + strspn(arguments + n, ", ");
+        parameters += m + strspn(parameters + m, ", ");
     }
 }
 
@@ -51,26 +75,30 @@ static void print_variables(const RunText *r, Text *out, const char *text) {
 
 void c_stretches(RunText *r) {
     CFile *g = r->g;
-    Text whole = r->body, arguments;
+    Text whole = r->body, parameters, arguments;
+    text_init(&parameters, g->arena);
     text_init(&arguments, g->arena);
     text_init(&r->body, g->arena);
+    c_signature_parameters(g, &parameters, r->s, true);
     c_signature_parameters(g, &arguments, r->s, false);
     size_t from = 0;
     for (int i = CALLS - 1, number = 1; from < whole.n; i += CALLS, number++) {
         const size_t to = i < r->cuts.n ? r->cuts.at[i] : whole.n;
         const char *name = arena_printf(g->arena, "%s_stretch%d", r->s->program->name, number);
-        Text own;
-        text_init(&own, g->arena);
-        print_variables(r, &own, arena_strndup(g->arena, whole.at + from, to - from));
+        Arena *scratch = arena_new();
+        Text own, declared, given;
+        text_init(&own, scratch);
+        text_init(&declared, scratch);
+        text_init(&given, scratch);
+        print_variables(r, &own, arena_strndup(scratch, whole.at + from, to - from));
         text_append(&own, whole.at + from, to - from);
-        text_printf(&g->c, "BURN_APART static ");
-        c_signature_print(g, &g->c, r->s, name);
-        text_printf(&g->c, "\n{\n");
-        print_unused(g->arena, &g->c, arguments.at, own.at);
+        print_used(scratch, own.at, parameters.at, arguments.at, &declared, &given);
+        text_printf(&g->c, "BURN_APART static int %s(%s)\n{\n", name, declared.n ? declared.at : "void");
         text_append(&g->c, own.at, own.n);
         text_printf(&g->c, "    return 0;\n}\n\n");
         text_printf(&r->body, number == 1 ? "    int failed = %s(%s);\n" : "    if (!failed) failed = %s(%s);\n", name,
-            arguments.at);
+            given.at);
+        arena_free(scratch);
         from = to;
     }
     text_printf(&r->body, "    if (failed) return failed;\n");
