@@ -151,9 +151,9 @@ Value *b_attend(Graph *g, Attend *a) {
     Dim size = a->q->type.dim[3];
     if (!dim_is_const(size)) return graph_fail(g, "wants a known head size; pin the dimension with --dim NAME=V");
     double scale = a->scale != 0 ? a->scale : 1 / sqrt((double)size);
-    Value *q = b_cast(g, a->q, wide),
-          *scores = b_grouped_matmul(
-              g, b_binary(g, OP_Mul, q, b_like(g, q, scale)), b_swap(g, b_cast(g, a->k, wide), 2, 3));
+    Value *q = b_cast(g, a->q, wide), *k = b_swap(g, b_cast(g, a->k, wide), 2, 3);
+    q = b_binary(g, OP_Mul, q, b_like(g, q, scale));
+    Value *scores = b_grouped_matmul(g, q, k);
     if (a->softcap > 0)
         scores = B_MAP(g, arena_printf(g->arena, "tanh(x / %.17g) * %.17g", a->softcap, a->softcap), "x", scores);
     for (size_t i = 0; i < COUNT(a->added); i++)

@@ -77,8 +77,11 @@ static Chirp chirp_make(Graph *g, DType d, int64_t n, int64_t m, int sign) {
         c.im[j] = c.im[(m - j) % m] = -w.im[j] / (double)m;
     }
     spectrum_of(&s, m, c, 1, of_c);
-    Chirp made = { b_floats(g, d, 1, &n, w.re), b_floats(g, d, 1, &n, w.im), b_floats(g, d, 1, &m, of_c.re),
-        b_floats(g, d, 1, &m, of_c.im) };
+    Chirp made;
+    made.re = b_floats(g, d, 1, &n, w.re);
+    made.im = b_floats(g, d, 1, &n, w.im);
+    made.spectrum_re = b_floats(g, d, 1, &m, of_c.re);
+    made.spectrum_im = b_floats(g, d, 1, &m, of_c.im);
     arena_free(scratch);
     return made;
 }

@@ -52,21 +52,36 @@ static Value *times(Stage *s, Value *x, double c) {
     return x ? b_binary(s->g, OP_Mul, x, b_scalar(s->g, s->dtype, c)) : NULL;
 }
 
-static Complex add(Stage *s, Complex x, Complex y) { return (Complex){ sum(s, x.re, y.re), sum(s, x.im, y.im) }; }
-
-static Complex subtract(Stage *s, Complex x, Complex y) {
-    return (Complex){ difference(s, x.re, y.re), difference(s, x.im, y.im) };
+// C says of the parts of an initialiser as little as of arguments which is made first: one statement each.
+static Complex add(Stage *s, Complex x, Complex y) {
+    x.re = sum(s, x.re, y.re);
+    x.im = sum(s, x.im, y.im);
+    return x;
 }
 
-static Complex scaled(Stage *s, Complex x, double c) { return (Complex){ times(s, x.re, c), times(s, x.im, c) }; }
+static Complex subtract(Stage *s, Complex x, Complex y) {
+    x.re = difference(s, x.re, y.re);
+    x.im = difference(s, x.im, y.im);
+    return x;
+}
+
+static Complex scaled(Stage *s, Complex x, double c) {
+    x.re = times(s, x.re, c);
+    x.im = times(s, x.im, c);
+    return x;
+}
 
 // x + i y and x - i y
 static Complex add_turned(Stage *s, Complex x, Complex y) {
-    return (Complex){ difference(s, x.re, y.im), sum(s, x.im, y.re) };
+    x.re = difference(s, x.re, y.im);
+    x.im = sum(s, x.im, y.re);
+    return x;
 }
 
 static Complex subtract_turned(Stage *s, Complex x, Complex y) {
-    return (Complex){ sum(s, x.re, y.im), difference(s, x.im, y.re) };
+    x.re = sum(s, x.re, y.im);
+    x.im = difference(s, x.im, y.re);
+    return x;
 }
 
 // ---------------------------------------------------------------- butterflies
@@ -165,7 +180,10 @@ static Value *joined(Stage *s, int64_t r, Value **v) {
 static Complex stage(Stage *s, Complex x, int64_t r) {
     Complex in[MAX_RADIX] = { { 0 } }, out[MAX_RADIX];
     Value *re[MAX_RADIX], *im[MAX_RADIX];
-    for (int64_t j = 0; j < r; j++) in[j] = (Complex){ part(s, x.re, j, r), part(s, x.im, j, r) };
+    for (int64_t j = 0; j < r; j++) {
+        in[j].re = part(s, x.re, j, r);
+        in[j].im = part(s, x.im, j, r);
+    }
     if (r == 2) {
         out[0] = add(s, in[0], in[1]);
         out[1] = subtract(s, in[0], in[1]);
@@ -176,7 +194,9 @@ static Complex stage(Stage *s, Complex x, int64_t r) {
         re[k] = out[k].re;
         im[k] = out[k].im;
     }
-    return (Complex){ joined(s, r, re), joined(s, r, im) };
+    x.re = joined(s, r, re);
+    x.im = joined(s, r, im);
+    return x;
 }
 
 bool fft_fits(int64_t length) {

@@ -73,8 +73,8 @@ static Value *by_stages(Graph *g, Value *v, const Transform *t) {
     DType d = v->type.dtype;
     Dim outer = v->type.dim[0];
     v = b_reshape(g, b_cast(g, v, dtype_wide(d)), 3, (Dim[]){ outer, t->in, t->in_parts });
-    Value *part[2] = { b_remove(g, b_part(g, v, 2, 0, 1), 2),
-        t->in_parts == 2 ? b_remove(g, b_part(g, v, 2, 1, 1), 2) : NULL };
+    Value *part[2] = { NULL, NULL };
+    for (int i = 0; i < t->in_parts; i++) part[i] = b_remove(g, b_part(g, v, 2, i, 1), 2);
     for (int i = 0; i < 2 && t->inverse && t->onesided; i++) part[i] = mirrored(g, part[i], t->length, i == 1);
     if (!part[0]) return NULL;
     b_fft(g, &part[0], &part[1], t->inverse);

@@ -45,7 +45,8 @@ void fourier_sizes(Graph *g, Fourier *t, Dim length) {
 
 Value *b_frame_places_run(Graph *g, Dim frames, Dim length, Value *step) {
     Dim dims[2] = { frames, length };
-    return B_MAP(g, "x * z + y", "x y z", b_iota(g, 2, dims, 0, DT_I64), b_iota(g, 2, dims, 1, DT_I64), step);
+    Value *frame = b_iota(g, 2, dims, 0, DT_I64), *place = b_iota(g, 2, dims, 1, DT_I64);
+    return B_MAP(g, "x * z + y", "x y z", frame, place, step);
 }
 
 Value *b_frames_run(Graph *g, Value *x, Dim frames, Dim length, Value *step) {

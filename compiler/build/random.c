@@ -61,7 +61,8 @@ Value *b_dropout(Graph *g, Value *x, const Drop *o, DType mask_type, Value **mas
     Value *u = uniform(g, &x->type, o->seed, o->step);
     Value *kept = u ? b_binary(g, OP_GreaterOrEqual, u, b_like(g, u, o->ratio)) : NULL;
     *mask = b_cast(g, kept, mask_type);
-    return b_where(g, kept, b_binary(g, OP_Mul, x, b_like(g, x, factor)), b_like(g, x, 0));
+    Value *scaled = b_binary(g, OP_Mul, x, b_like(g, x, factor));
+    return b_where(g, kept, scaled, b_like(g, x, 0));
 }
 
 Value *b_dropout_trained(Graph *g, Value *x, double ratio) {
@@ -80,5 +81,6 @@ Value *b_dropout_run(
     Value *kept = u && ratio ? b_binary(g, OP_GreaterOrEqual, u, ratio) : NULL;
     Value *factor = b_cast(g, B_MAP(g, "1 / (1 - x)", "x", ratio), x->type.dtype);
     *mask = b_cast(g, kept, mask_type);
-    return kept && factor ? b_where(g, kept, b_binary(g, OP_Mul, x, factor), b_like(g, x, 0)) : NULL;
+    Value *scaled = b_binary(g, OP_Mul, x, factor);
+    return kept && scaled ? b_where(g, kept, scaled, b_like(g, x, 0)) : NULL;
 }

@@ -88,7 +88,8 @@ static Value *matrix_axis(Graph *g, const Resize *r, const RunAxis *p, Value *x,
     Value *sum = b_reduce(g, OP_ReduceSum, w, 1, (int64_t[]){ 1 }, true);
     w = b_cast(g, B_MAP(g, "y == 0 ? x : x / y", "x y", w, sum), x->type.dtype);
     Value *repeated = b_gather(g, x, clamped(g, b_reshape(g, place, 1, &wide), p), p->axis);
-    return b_swap(g, b_matmul(g, b_swap(g, repeated, p->axis, last), b_swap(g, w, 0, 1)), p->axis, last);
+    repeated = b_swap(g, repeated, p->axis, last);
+    return b_swap(g, b_matmul(g, repeated, b_swap(g, w, 0, 1)), p->axis, last);
 }
 
 Value *b_resize_axis(Graph *g, const Resize *r, const RunAxis *p, Value *x) {

@@ -128,7 +128,8 @@ Value *b_max_roi_pool(Graph *g, Value *x, Value *rois, const int64_t *bins, doub
     Value *batch = b_reshape(g, b_cast(g, b_part(g, rois, 1, 0, 1), DT_I64), 1, &r);
     Value *v = b_insert(g, b_gather(g, x, batch, 0), 2);                                       // [r, c, 1, h, w]
     v = masked_max(g, v, b_reshape(g, rows, 5, (Dim[]){ r, 1, bins[0], h, 1 }), 3);              // [r, c, rows, w]
-    v = masked_max(g, b_insert(g, v, 3), b_reshape(g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
+    v = b_insert(g, v, 3);
+    v = masked_max(g, v, b_reshape(g, columns, 5, (Dim[]){ r, 1, 1, bins[1], w }), 4);
     return v ? B_MAP(g, "x == y ? 0 : x", "x y", v, b_like(g, v, -INFINITY)) : NULL;
 }
 

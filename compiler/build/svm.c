@@ -125,9 +125,8 @@ static Value *coupled(Graph *g, Value *r, int64_t classes) {
           *diagonal = b_reduce(g, OP_ReduceSum, b_unary(g, OP_Square, t), 1, (int64_t[]){ 2 }, false);
     Value *index = b_iota(g, 2, (Dim[]){ classes, classes }, 0, DT_I64),
           *other = b_iota(g, 2, (Dim[]){ classes, classes }, 1, DT_I64);
-    Value *q = diagonal ?
-        b_where(g, b_binary(g, OP_Equal, index, other), b_insert(g, diagonal, 2), B_MAP(g, "0 - x * y", "x y", r, t)) :
-        NULL;
+    Value *same = b_binary(g, OP_Equal, index, other), *apart = B_MAP(g, "0 - x * y", "x y", r, t);
+    Value *q = diagonal ? b_where(g, same, b_insert(g, diagonal, 2), apart) : NULL;
     Value *p = b_filled(g, DT_F32, 1 / (double)classes, 2, shape), *in[3], *out[2];
     if (!q || !p) return NULL;
     Graph *b = b_loop_body(g, "round", 1, &p, in);

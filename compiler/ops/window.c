@@ -245,7 +245,8 @@ bool grad_window_spread(Node *n, Value *const *dout, Value **din) {
     Graph *g = n->graph;
     const Type *dy = &n->in[1]->type;
     const Dim count = type_size(g, dy), total = type_size(g, &dout[0]->type);
-    Value *taken = b_gather_elements(g, b_reshape(g, dout[0], 1, &total), b_reshape(g, n->in[0], 1, &count), 0);
+    Value *flat = b_reshape(g, dout[0], 1, &total), *places = b_reshape(g, n->in[0], 1, &count);
+    Value *taken = b_gather_elements(g, flat, places, 0);
     taken = taken ? b_reshape(g, taken, dy->rank, dy->dim) : NULL;
     din[1] = B_MAP(g, "x < 0 ? 0 : y", "x y", n->in[0], taken);
     return din[1] != NULL;

@@ -61,8 +61,8 @@ static Value *of_all(Graph *g, Table *t, Value *v) {
 }
 
 static Value *made_of(Graph *g, Value *v, const Steps *s) {
-    return b_round_to(g, b_binary(g, OP_Div, v, b_scalar(g, DT_F32, s->scale)),
-        b_scalar(g, s->d, (double)s->zero), s->d, true);
+    Value *steps = b_binary(g, OP_Div, v, b_scalar(g, DT_F32, s->scale));
+    return b_round_to(g, steps, b_scalar(g, s->d, (double)s->zero), s->d, true);
 }
 
 // The bytes of q as numbers from 0 to 255: which of all_bytes.

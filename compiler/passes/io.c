@@ -60,8 +60,8 @@ static void replace_shifted(Graph *g, Value *have, Value *q, int by) {
         if (n->op != OP_Cast || n->in[0] != have || n->out[0]->type.dtype != DT_I32) continue;
         g->cursor = n;
         g->loc = n->loc;
-        Value *wide = b_binary(g, OP_Add, b_cast(g, q, DT_I32), b_scalar(g, DT_I32, by));
-        graph_replace(g, n->out[0], wide);
+        Value *wide = b_cast(g, q, DT_I32);
+        graph_replace(g, n->out[0], b_binary(g, OP_Add, wide, b_scalar(g, DT_I32, by)));
     }
     g->cursor = have->def;
     const char *expr = arena_printf(g->arena, "%s(i32(x) + %d)", dtype_name(have->type.dtype), by);

@@ -289,7 +289,8 @@ static Value *of_sums(Graph *g, const Affine *a, const Steps *s) {
     while (ldexp(most, bits) >= 0x1p31) bits--;
     if (bits < 16 || !(largest(a->offset) < 0x1p24)) return NULL;
     Value *in[2 * MAX_TERMS + 1], *bias = bias_of(g, a);
-    Value *c = computed(g, OP_Add, bias ? number(g, 0) : a->offset, number(g, (double)s->zero + 0.5));
+    Value *offset = bias ? number(g, 0) : a->offset;
+    Value *c = computed(g, OP_Add, offset, number(g, (double)s->zero + 0.5));
     const char *sum = "y", *names = "y";
     double none = 0;
     int n = 0;

@@ -75,7 +75,8 @@ burn_value *language_attention(const burn_place *at, burn_value *x, const struct
     v = b_split_heads(g, v, o->heads);
     if (!q || !k || !v) return NULL;
     Value *y = attend(g, q, k, v, o->mask, o->causal == 1, 1 / sqrt((double)(e / o->heads)));
-    y = b_matmul(g, b_join_heads(g, y), b_swap(g, wo, 0, 1));
+    y = b_join_heads(g, y);
+    y = b_matmul(g, y, b_swap(g, wo, 0, 1));
     return y && bias ? b_binary(g, OP_Add, y, bo) : y;
 }
 

@@ -16,8 +16,8 @@
 
 // 0 where the condition holds, else mask_filter_value.
 static Value *filtered(OnnxNode *n, Value *keep) {
-    return b_where(
-        n->g, keep, b_scalar(n->g, DT_F32, 0), b_scalar(n->g, DT_F32, onnx_float(n, "mask_filter_value", -10000)));
+    Value *zero = b_scalar(n->g, DT_F32, 0);
+    return b_where(n->g, keep, zero, b_scalar(n->g, DT_F32, onnx_float(n, "mask_filter_value", -10000)));
 }
 
 // mask[0..b) says where the keys of each row end, mask[b..2b), when there, where they begin.
@@ -65,7 +65,8 @@ static bool set_masks(OnnxNode *n, Attend *a, Value *mask, Value *bias, bool cau
     a->added[1] = bias;
     if (causal && !dim_equal(n->g, queries, 1)) {
         Value *seen = a->added[0] ? a->added[0] : b_scalar(n->g, DT_F32, 0);
-        a->added[0] = b_where(n->g, b_causal(n->g, queries, keys, past), seen, b_scalar(n->g, DT_F32, -FLT_MAX));
+        Value *before = b_causal(n->g, queries, keys, past);
+        a->added[0] = b_where(n->g, before, seen, b_scalar(n->g, DT_F32, -FLT_MAX));
         if (!a->added[0]) return false;
     }
     a->scale = onnx_float(n, "scale", 0);
@@ -151,8 +152,8 @@ Value *onnx_ms_qattention(OnnxNode *n) {
         factor[i] = b_cast(n->g, n->in[i], DT_I32);
         if (zero[i]) factor[i] = b_binary(n->g, OP_Sub, factor[i], b_cast(n->g, column_number(n, zero[i]), DT_I32));
     }
-    Value *scale = b_binary(n->g, OP_Mul, b_scalar_of(n->g, n->in[3]), column_number(n, n->in[4])),
-          *sum = b_matmul(n->g, factor[0], factor[1]);
+    Value *scale = b_scalar_of(n->g, n->in[3]), *sum = b_matmul(n->g, factor[0], factor[1]);
+    scale = b_binary(n->g, OP_Mul, scale, column_number(n, n->in[4]));
     if (!scale || !sum) return NULL;
     Value *projected = B_MAP(n->g, "x * y + z", "x y z", b_cast(n->g, sum, scale->type.dtype), scale, n->in[2]);
     return projected_attention(n, projected, onnx_optional(n, 5), onnx_optional(n, 8), NULL);

@@ -182,7 +182,8 @@ Value *onnx_ms_matmul_bnb4(OnnxNode *n) {
     Value *table = b_floats(n->g, wide, 1, (Dim[]){ 16 }, kind ? normal4 : float4),
           *scale = b_cast(n->g, b_reshape(n->g, n->in[2], 1, &blocks), wide);
     if (!q || !table || !scale) return NULL;
-    Value *v = b_binary(n->g, OP_Mul, b_gather(n->g, table, q, 0), b_spread(n->g, scale, q, 0, size));
+    Value *v = b_gather(n->g, table, q, 0);
+    v = b_binary(n->g, OP_Mul, v, b_spread(n->g, scale, q, 0, size));
     v = b_reshape(n->g, v, 2, (Dim[]){ rows, columns });
     if (onnx_int(n, "transB", 1)) v = b_swap(n->g, v, 0, 1);
     return b_cast(n->g, b_matmul(n->g, b_cast(n->g, n->in[0], wide), v), d);

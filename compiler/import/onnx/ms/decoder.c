@@ -49,9 +49,10 @@ Value *onnx_ms_rotary(OnnxNode *n) {
     if (!onnx_inputs(n, 4)) return NULL;
     Value *x = rotary_heads(n, n->in[2], &size), *at = n->in[1], *turn[2];
     if (!x) return NULL;
-    if (at->type.rank < 2)
-        at = b_binary(
-            n->g, OP_Add, b_iota(n->g, 1, &x->type.dim[2], 0, DT_I64), b_cast(n->g, b_scalar_of(n->g, at), DT_I64));
+    if (at->type.rank < 2) {
+        Value *count = b_iota(n->g, 1, &x->type.dim[2], 0, DT_I64);
+        at = b_binary(n->g, OP_Add, count, b_cast(n->g, b_scalar_of(n->g, at), DT_I64));
+    }
     for (int i = 0; i < 2; i++) turn[i] = turns(n, n->in[2 + i], at);
     return rotate_input(n, x, turn, size);
 }

@@ -135,7 +135,8 @@ Value *onnx_ms_relative_bias(OnnxNode *n) {
         tensor_set_i(at, i, bucket_of(i - size[0] + 1, table->type.dim[0], most, both_ways));
     Value *place = B_MAP(n->g, arena_printf(n->g->arena, "y - x + %lld", (long long)(size[0] - 1)), "x y",
         b_iota(n->g, 2, size, 0, DT_I64), b_iota(n->g, 2, size, 1, DT_I64));
-    Value *of_distance = b_gather(n->g, b_swap(n->g, n->in[0], 0, 1), graph_const(n->g, at, NULL), 1);
+    Value *of_distance = b_swap(n->g, n->in[0], 0, 1);
+    of_distance = b_gather(n->g, of_distance, graph_const(n->g, at, NULL), 1);
     Value *bias = b_gather(n->g, of_distance, place, 1);
     if (!bias) return NULL;
     return b_insert(n->g, bias, 0);

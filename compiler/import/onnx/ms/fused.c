@@ -142,8 +142,8 @@ Value *onnx_ms_bias_split_gelu(OnnxNode *n) {
     if (!x || !dim_is_const(x->type.dim[last]) || x->type.dim[last] % 2)
         return onnx_fail(n, "the last dimension must be known and even");
     int64_t half = x->type.dim[last] / 2;
-    return b_binary(
-        n->g, OP_Mul, b_part(n->g, x, last, 0, half), b_unary(n->g, OP_Gelu, b_part(n->g, x, last, half, half)));
+    Value *first = b_part(n->g, x, last, 0, half);
+    return b_binary(n->g, OP_Mul, first, b_unary(n->g, OP_Gelu, b_part(n->g, x, last, half, half)));
 }
 
 Value *onnx_ms_bias_add(OnnxNode *n) {

@@ -17,7 +17,8 @@ static Value *of_direction(OnnxNode *n, int i, int direction) {
 // Weights of one direction less their zero points, and their scales: one for all columns, or one of each.
 static bool weights_of(OnnxNode *n, int weight, int scale, int direction, Value **w, Value **s) {
     *s = of_direction(n, scale, direction);
-    *w = b_centred(n->g, of_direction(n, weight, direction), of_direction(n, scale + 1, direction));
+    *w = of_direction(n, weight, direction);
+    *w = b_centred(n->g, *w, of_direction(n, scale + 1, direction));
     return *w && *s;
 }
 
@@ -66,10 +67,11 @@ Value *onnx_ms_dynamic_lstm(OnnxNode *n) {
         if (!weights_of(n, W, W_SCALE, d, &w, &scale) || !weights_of(n, R, R_SCALE, d, &l.weight, &l.scale))
             return NULL;
         Value *rows = b_byte_product(n->g, n->in[X], w, scale);
-        if (bias)
-            rows = b_binary(n->g, OP_Add, rows,
-                b_binary(n->g, OP_Add, b_part(n->g, bias, 0, 0, 4 * hidden),
-                    b_part(n->g, bias, 0, 4 * hidden, 4 * hidden)));
+        if (bias) {
+            Value *half = b_part(n->g, bias, 0, 0, 4 * hidden);
+            half = b_binary(n->g, OP_Add, half, b_part(n->g, bias, 0, 4 * hidden, 4 * hidden));
+            rows = b_binary(n->g, OP_Add, rows, half);
+        }
         for (int i = 0; i < 2; i++) {
             state[i] = of_direction(n, INITIAL_H + i, d);
             if (!state[i]) state[i] = b_filled(n->g, DT_F32, 0, 2, (Dim[]){ batch, hidden });

@@ -63,7 +63,8 @@ static Value *embed(OnnxNode *n, const Embedding *e) {
     if (e->ids->type.rank != 2 || e->position->type.rank != 2)
         return onnx_fail(n, "input_ids and position_embedding must have 2 dimensions");
     if (!e->segments != !e->segment) return onnx_fail(n, "segment_ids and segment_embedding go together");
-    Value *sum = plus(n, b_gather(n->g, e->word, e->ids, 0), position_rows(n, e));
+    Value *sum = b_gather(n->g, e->word, e->ids, 0);
+    sum = plus(n, sum, position_rows(n, e));
     if (e->segments) sum = plus(n, sum, b_gather(n->g, e->segment, e->segments, 0));
     if (!sum) return NULL;
     if (output_asked(n, e->mask_output)) {
@@ -140,7 +141,8 @@ Value *onnx_ms_group_norm(OnnxNode *n) {
         for (int i = 0; i < rank; i++) dims[i] = i == 0 ? skip->type.dim[0] : i == channel ? skip->type.dim[1] : 1;
         skip = b_reshape(n->g, skip, rank, dims);
     }
-    Value *sum = plus(n, b_binary(n->g, OP_Add, x, skip), b_along(n->g, bias, rank, channel));
+    Value *sum = b_binary(n->g, OP_Add, x, skip);
+    sum = plus(n, sum, b_along(n->g, bias, rank, channel));
     n->out[1] = sum;
     return group_norm(n, sum, last);
 }

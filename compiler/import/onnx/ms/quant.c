@@ -12,7 +12,8 @@
 static Value *plain(OnnxNode *n, int at) {
     if (!onnx_input(n, at) || !onnx_input(n, at + 1)) return NULL;
     Value *zero = b_scalar_of(n->g, onnx_optional(n, at + 2)), *q = b_centred(n->g, n->in[at], zero);
-    return b_binary(n->g, OP_Mul, b_cast(n->g, q, DT_F32), b_scalar_of(n->g, n->in[at + 1]));
+    q = b_cast(n->g, q, DT_F32);
+    return b_binary(n->g, OP_Mul, q, b_scalar_of(n->g, n->in[at + 1]));
 }
 
 // y quantised by the scale and zero point at inputs at, at + 1; without a zero point, to type d.
@@ -63,7 +64,8 @@ Value *onnx_ms_qlinear_where(OnnxNode *n) {
     Value *x = plain(n, 1), *y = plain(n, 4);
     if (!x || !y) return NULL;
     DType d = n->in[1]->type.dtype;
-    return b_where(n->g, n->in[0], quantised(n, x, 7, d), quantised(n, y, 7, d));
+    x = quantised(n, x, 7, d);
+    return b_where(n->g, n->in[0], x, quantised(n, y, 7, d));
 }
 
 // y's scale and zero point, then three inputs of each part.
@@ -147,8 +149,9 @@ Value *onnx_ms_qlinear_conv(OnnxNode *n) {
 
 // The integer product of two factors with their zero points, in f32.
 static Value *product(OnnxNode *n, Value *a, Value *a_zero, Value *b, Value *b_zero) {
-    Value *sum = b_matmul(n->g, b_centred(n->g, a, a_zero), b_centred(n->g, b, b_of_columns(n->g, b_zero)));
-    return b_cast(n->g, sum, DT_F32);
+    a = b_centred(n->g, a, a_zero);
+    b = b_centred(n->g, b, b_of_columns(n->g, b_zero));
+    return b_cast(n->g, b_matmul(n->g, a, b), DT_F32);
 }
 
 // A one-element vector of whatever rank as a number, a vector as it is.
@@ -162,8 +165,8 @@ Value *onnx_ms_dynamic_matmul(OnnxNode *n) {
     Value *scale = NULL, *zero = NULL;
     if (!onnx_inputs(n, 3)) return NULL;
     Value *q = b_quantized_u8(n->g, n->in[0], &scale, &zero);
-    return scaled(n, product(n, q, zero, n->in[1], onnx_optional(n, 3)), scale, b_of_columns(n->g, n->in[2]),
-        onnx_optional(n, 4));
+    Value *sum = product(n, q, zero, n->in[1], onnx_optional(n, 3));
+    return scaled(n, sum, scale, b_of_columns(n->g, n->in[2]), onnx_optional(n, 4));
 }
 
 // a, b, their scales, their zero points, bias.
@@ -185,8 +188,8 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
         Value *zero = onnx_optional(n, 2 + 3 * i);
         bool swapped = onnx_int(n, i ? "transB" : "transA", 0) != 0;
         if (n->in[3 * i]->type.rank != 2) return onnx_fail(n, "both factors must be matrices");
-        factor[i] = b_centred(n->g, swapped ? b_swap(n->g, n->in[3 * i], 0, 1) : n->in[3 * i],
-            i ? b_of_columns(n->g, zero) : b_scalar_of(n->g, zero));
+        factor[i] = swapped ? b_swap(n->g, n->in[3 * i], 0, 1) : n->in[3 * i];
+        factor[i] = b_centred(n->g, factor[i], i ? b_of_columns(n->g, zero) : b_scalar_of(n->g, zero));
     }
     Value *sum = b_matmul(n->g, factor[0], factor[1]);
     if (onnx_optional(n, 6)) sum = b_binary(n->g, OP_Add, sum, n->in[6]);
@@ -205,8 +208,8 @@ Value *onnx_ms_qgemm(OnnxNode *n) {
 // (a - its zero point) * (b - its zero point), in i32.
 Value *onnx_ms_mul_integer(OnnxNode *n) {
     if (!onnx_input(n, 0) || !onnx_input(n, 2)) return NULL;
-    return b_binary(n->g, OP_Mul, b_centred(n->g, n->in[0], b_scalar_of(n->g, onnx_optional(n, 1))),
-        b_centred(n->g, n->in[2], b_scalar_of(n->g, onnx_optional(n, 3))));
+    Value *a = b_centred(n->g, n->in[0], b_scalar_of(n->g, onnx_optional(n, 1)));
+    return b_binary(n->g, OP_Mul, a, b_centred(n->g, n->in[2], b_scalar_of(n->g, onnx_optional(n, 3))));
 }
 
 Value *onnx_ms_matmul_integer16(OnnxNode *n) {
@@ -214,7 +217,8 @@ Value *onnx_ms_matmul_integer16(OnnxNode *n) {
     DType d = dtype_class(n->in[0]->type.dtype) == CLASS_UINT && dtype_class(n->in[1]->type.dtype) == CLASS_UINT ?
         DT_U32 :
         DT_I32;
-    return b_matmul(n->g, b_cast(n->g, n->in[0], d), b_cast(n->g, n->in[1], d));
+    Value *a = b_cast(n->g, n->in[0], d);
+    return b_matmul(n->g, a, b_cast(n->g, n->in[1], d));
 }
 
 Value *onnx_ms_sum_integer(OnnxNode *n) {

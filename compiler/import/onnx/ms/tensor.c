@@ -149,8 +149,8 @@ Value *onnx_ms_ngram_repeat(OnnxNode *n) {
     Dim batch = ids->type.dim[0], length = ids->type.dim[1], places = length - size + 1;
     if (places < 1) return scores;
     for (int64_t i = 0; i + 1 < size; i++) {            // the last size - 1 ids against those before each place
-        Value *equal = b_binary(
-            n->g, OP_Equal, b_part(n->g, ids, 1, i, places), b_part(n->g, ids, 1, length - size + 1 + i, 1));
+        Value *equal = b_part(n->g, ids, 1, i, places);
+        equal = b_binary(n->g, OP_Equal, equal, b_part(n->g, ids, 1, length - size + 1 + i, 1));
         same = same ? b_binary(n->g, OP_And, same, equal) : equal;
     }
     Value *next = b_reshape(n->g, b_part(n->g, ids, 1, size - 1, places), 3, (Dim[]){ batch, places, 1 });
@@ -216,7 +216,8 @@ Value *onnx_ms_distances(OnnxNode *n) {
     if (!root && strcmp(metric, "sqeuclidean"))
         return onnx_fail(n, "metric \"%s\" is not supported; euclidean and sqeuclidean are", metric);
     if (n->in[0]->type.rank != 2 || n->in[1]->type.rank != 2) return onnx_fail(n, "both inputs must be matrices");
-    Value *apart = b_binary(n->g, OP_Sub, b_insert(n->g, n->in[0], 1), b_insert(n->g, n->in[1], 0));
+    Value *apart = b_insert(n->g, n->in[0], 1);
+    apart = b_binary(n->g, OP_Sub, apart, b_insert(n->g, n->in[1], 0));
     Value *sum = b_reduce(n->g, OP_ReduceSum, b_unary(n->g, OP_Square, apart), 1, (int64_t[]){ 2 }, false);
     return root ? b_unary(n->g, OP_Sqrt, sum) : sum;
 }
@@ -354,7 +355,7 @@ Value *onnx_ms_crop_and_resize(OnnxNode *n) {
               *bottom = B_MAP(n->g, "x + (y - x) * z", "x y z", corner[2], corner[3], part[1]);
         y = B_MAP(n->g, "x + (y - x) * z", "x y z", top, bottom, part[0]);
     }
-    y = b_where(n->g, b_binary(n->g, OP_Or, outside[0], outside[1]),
-        b_like(n->g, x, onnx_float(n, "extrapolation_value", 0)), y);
+    Value *out = b_binary(n->g, OP_Or, outside[0], outside[1]);
+    y = b_where(n->g, out, b_like(n->g, x, onnx_float(n, "extrapolation_value", 0)), y);
     return y ? b_transpose(n->g, y, (int[]){ 0, 3, 1, 2 }) : NULL;
 }

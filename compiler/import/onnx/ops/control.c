@@ -328,8 +328,8 @@ static bool measured_trips(
     OnnxNode *n, const Iteration *it, Value **trips, Value **condition, const Graph *body, Dim *count) {
     Value *list = b_reshape(n->g, B_MAP(n->g, "max(x, 0)", "x", b_cast(n->g, *trips, DT_I64)), 1, (Dim[]){ 1 });
     if (*condition && keeps_condition(body)) {          // all iterations or none
-        list = list ? b_where(n->g, b_reshape(n->g, *condition, 0, NULL), list, b_ints(n->g, 1, (int64_t[]){ 0 })) :
-                      NULL;
+        Value *all = b_reshape(n->g, *condition, 0, NULL);
+        list = list && all ? b_where(n->g, all, list, b_ints(n->g, 1, (int64_t[]){ 0 })) : NULL;
         *trips = b_reshape(n->g, list, 0, NULL);
         *condition = NULL;
     }

@@ -111,9 +111,10 @@ Value *onnx_top_k(OnnxNode *n) {
     else if (!list || count != 1) return list ? onnx_fail(n, "k must be a single number") : NULL;
     DimItem asked;
     // checked against a size that is measured, too
-    if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known)
-        list = b_where(n->g, b_binary(n->g, OP_LessOrEqual, list, b_number(n->g, x->type.dim[axis])), list,
-            b_ints(n->g, 1, (int64_t[]){ -1 }));
+    if (list && !dim_is_const(x->type.dim[axis]) && onnx_dim_items(n->g, list, &asked, &count) && !asked.known) {
+        Value *fits = b_binary(n->g, OP_LessOrEqual, list, b_number(n->g, x->type.dim[axis]));
+        list = b_where(n->g, fits, list, b_ints(n->g, 1, (int64_t[]){ -1 }));
+    }
     if (list && !onnx_measure(n, list, 0, 0, axis, 0, x->type.dim[axis], &k)) return NULL;
     if (n->opset < 10 && k < 0) return onnx_fail(n, "k is %lld", (long long)k);
     if (dim_is_const(k) && dim_is_const(x->type.dim[axis]) && k > x->type.dim[axis])

@@ -113,9 +113,10 @@ Value *onnx_slice(OnnxNode *n) {
         bool known = starts[i].known && ends[i].known && (!n_steps || (steps[i].known && !steps[i].is.symbolic));
         Cut c = { given ? (int)axes[i] : i, starts[i].is, ends[i].is, n_steps ? steps[i].is.v : 1 };
         if (known && plain_cut(n->g, x->type.dim[c.axis], &c)) x = slice_axis(n, x, &c);
-        else if (n->opset >= 10)
-            x = onnx_cut_run(n, x, c.axis, cut_number(n, 1, i), cut_number(n, 2, i), cut_number(n, 4, i));
-        else
+        else if (n->opset >= 10) {
+            Value *start = cut_number(n, 1, i), *end = cut_number(n, 2, i);
+            x = onnx_cut_run(n, x, c.axis, start, end, cut_number(n, 4, i));
+        } else
             return onnx_fail(
                 n, "the slice of axis %d depends on a symbolic dimension; pin it with --dim NAME=V", c.axis);
     }

@@ -116,9 +116,9 @@ Value *onnx_squeeze_run(OnnxNode *n) {
     Dim known[MAX_RANK];
     if (!axes_list(n, 1, rank, &axes, &count)) return NULL;
     all_unknown(known, rank);
-    return reshape_to(n, x,
-        kept_dims(n, b_numbers(n->g, rank, x->type.dim), chosen_axes(n, axes, count, rank), rank, rank - count),
-        rank - count, known, true);
+    Value *dims = b_numbers(n->g, rank, x->type.dim);
+    dims = kept_dims(n, dims, chosen_axes(n, axes, count, rank), rank, rank - count);
+    return reshape_to(n, x, dims, rank - count, known, true);
 }
 
 Value *onnx_unsqueeze_run(OnnxNode *n) {
@@ -131,7 +131,8 @@ Value *onnx_unsqueeze_run(OnnxNode *n) {
     if (wide > MAX_RANK) return reshape_to(n, x, axes, wide, known, true);
     Value *chosen = chosen_axes(n, axes, count, wide);
     if (!rank) return reshape_to(n, x, chosen, wide, known, true);
-    Value *from = b_gather(n->g, b_numbers(n->g, rank, x->type.dim), places_of(n, chosen, wide), 0);
+    Value *from = b_numbers(n->g, rank, x->type.dim);
+    from = b_gather(n->g, from, places_of(n, chosen, wide), 0);
     return reshape_to(n, x, B_MAP(n->g, "x != 0 ? 1 : y", "x y", chosen, from), wide, known, true);
 }
 
@@ -315,8 +316,10 @@ Value *onnx_slice_run(OnnxNode *n) {
     starts = B_MAP(n->g, clamp, "x y z", starts, lengths, steps);
     ends = B_MAP(n->g, clamp, "x y z", ends, lengths, steps);
     Value *counts = B_MAP(n->g, steps_between, "x y z", starts, ends, steps);
-    for (int i = 0; i < rank && x; i++)
-        x = take_cut(n, x, i, b_item(n->g, starts, i), b_item(n->g, steps, i), counts, i);
+    for (int i = 0; i < rank && x; i++) {
+        Value *start = b_item(n->g, starts, i);
+        x = take_cut(n, x, i, start, b_item(n->g, steps, i), counts, i);
+    }
     return x;
 }
 
