@@ -124,7 +124,8 @@ typedef struct Product {
 // of a factor lie together, 1: the terms, 2: its rows or columns, 0: none; runs: do neighbours in memory lie along the
 // terms?
 typedef struct Units {
-    const struct MatrixBlock *block;                    // NULL: its factors are not of 16 bits
+    const struct MatrixBlock *block;                    // NULL: there is no such kernel
+    bool pieces;                                        // its factors are f32, in pieces of 16 bits
     int64_t shares, blocks;                             // of the terms, each a workgroup's; of all batches
     signed char wide[2];
     bool runs[2];

@@ -7,27 +7,27 @@
 
 #include <string.h>
 
-// An operand's element `i` as text.
-static const char *element_text(Printing *p, int which) {
+// An operand's element as text.
+static const char *element_text(Printing *p, int which, const char *i) {
     Value *v = p->kernel->operand[which];
     const Dim more = p->kernel->operand_at[which];
-    const char *view, *at = glsl_locate(p, v, more ? arena_printf(p->arena, "%lld + (i)", (long long)more) : "(i)",
-        false, &view);
+    if (more) i = arena_printf(p->arena, "%lld + (%s)", (long long)more, i);
+    const char *view, *at = glsl_locate(p, v, i, false, &view);
     return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
 }
 
 // So many elements from a multiple of that on, which the operand's beginning is.
-static const char *vector_text(Printing *p, int which, Wide wide, int n) {
+static const char *vector_text(Printing *p, int which, Wide wide, int n, const char *i) {
     Value *v = p->kernel->operand[which];
-    return arena_printf(p->arena, "%s[%s / %d + %lld + (i)]", glsl_wide(p, v, wide), glsl_origin(p, v), n,
-        (long long)(p->kernel->operand_at[which] / n));
+    return arena_printf(p->arena, "%s[%s / %d + %lld + (%s)]", glsl_wide(p, v, wide), glsl_origin(p, v), n,
+        (long long)(p->kernel->operand_at[which] / n), i);
 }
 
-static const char *four_text(Printing *p, int which) {
+static const char *four_text(Printing *p, int which, const char *i) {
     const DType d = layout_element(p->layout, p->kernel->operand[which]);
-    return d == DT_F32 ? vector_text(p, which, WIDE_F32X4, 4) :
+    return d == DT_F32 ? vector_text(p, which, WIDE_F32X4, 4, i) :
                          arena_printf(p->arena, "burn_%sx4_to_f32(%s)", dtype_name(d),
-                             vector_text(p, which, WIDE_U16X4, 4));
+                             vector_text(p, which, WIDE_U16X4, 4, i));
 }
 
 // Does the operand begin at a multiple of n elements?
@@ -61,6 +61,31 @@ void glsl_refuse(int n, Hole *holes, const char *name) {
         if (!strcmp(holes[i].name, name)) holes[i].text = "0";
 }
 
+void glsl_gemm_factors(Printing *p, Text *out, Hole *holes, int *n) {
+    const Contraction *s = &p->kernel->gemm;
+    for (int i = 0; i < 2; i++) {
+        const char *wide = i ? "B_WIDE" : "A_WIDE";
+        const bool fours = template_hole_value(p->kernel, wide) && operand_aligned(p, i, 4);
+        const long long batch = i ? s->b_batch : s->a_batch, own = i ? s->b_col : s->a_row,
+                        terms = i ? s->b_row : s->a_col;
+        const char *row = i ? "n" : "m";
+        const char *at = arena_printf(p->arena, "(b) * %lld + (%s) * %lld + (k) * %lld", batch, row, own, terms);
+        if (!fours) glsl_refuse(*n, holes, wide);
+        holes[(*n)++] = (Hole){ i ? "B_OWN" : "A_OWN", NULL, "int" };
+        holes[(*n)++] = (Hole){ i ? "B_OWN_AT" : "A_OWN_AT", i ? "b, n" : "b, m",
+            arena_printf(p->arena, "((b) * %lld + (%s) * %lld)", batch, row, own) };
+        holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k",
+            element_text(p, i, arena_printf(p->arena, "(own) + (k) * %lld", terms)) };
+        holes[(*n)++] = (Hole){ i ? "B4_AT" : "A4_AT", i ? "b, k, n" : "b, m, k",
+            fours ? four_text(p, i, arena_printf(p->arena, "(%s) / 4", at)) : "vec4(0.0)" };
+        for (int j = 0; i && j < *n; j++)               // gemm.comp counts them the other way round
+            if (!strcmp(holes[j].name, wide) && strcmp(holes[j].text, "0"))
+                holes[j].text = s->b_row == 1 ? "1" : "2";
+        holes[(*n)++] = (Hole){ i ? "B_RUNS" : "A_RUNS", NULL, (i ? s->b_row == 1 : s->a_row != 1) ? "1" : "0" };
+    }
+    glsl_finish(p, out);
+}
+
 bool glsl_gemm(Printing *p, Shader *out) {
     enum { MAX_HOLES = 32 };
     const Kernel *k = p->kernel;
@@ -72,8 +97,8 @@ bool glsl_gemm(Printing *p, Shader *out) {
         const char *wide = i ? "B_WIDE" : "A_WIDE";
         const bool fours = template_hole_value(k, wide) && operand_aligned(p, i, 4);
         if (!fours) glsl_refuse(n, holes, wide);
-        holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i) };
-        holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i) : "vec4(0.0)" };
+        holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i, "(i)") };
+        holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i, "i") : "vec4(0.0)" };
     }
     holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     glsl_finish(p, &body);

@@ -567,6 +567,6 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     if (k->kind == KERNEL_LOOP && k->loop.rows) return glsl_rowwise(&p, out);
     if (k->kind == KERNEL_LOOP) return loop_kernel(&p, out);
     Printing other = p;
-    if (k->units.block) glsl_matrix(&other, out->instead = NEW(a, Shader));
+    if (k->units.block) (k->units.pieces ? glsl_pieces : glsl_matrix)(&other, out->instead = NEW(a, Shader));
     return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : glsl_product(&p, out);
 }

@@ -53,6 +53,10 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
 // gemm.c, and matrix.c of that and of product.c: on matrix units (Kernel.units)
 bool glsl_gemm(Printing *p, Shader *out);
 void glsl_matrix(Printing *p, Shader *out);
+void glsl_pieces(Printing *p, Shader *out);             // pieces.c: the same of f32
+// Both factors and finish() as templates want them (product.comp): functions into `out`, and holes.
+void glsl_gemm_factors(Printing *p, Text *out, Hole *holes, int *n);
+void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n);
 bool glsl_product(Printing *p, Shader *out);            // product.c
 // product.c: the view of several elements of this dtype, its type, and element `lane` of those that were read of v
 Wide glsl_wide_of(DType d, int lanes);

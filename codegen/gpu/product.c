@@ -324,8 +324,7 @@ static int flight(const Printing *p) {
     return (int)(WORD / least);
 }
 
-bool glsl_product(Printing *p, Shader *out) {
-    enum { MAX_HOLES = 40 };
+void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
     static const char *const wide[2] = { "A_WIDE", "B_WIDE" };
     static const Hole fixed[] = { { "A_OWN", NULL, "A_own" }, { "B_OWN", NULL, "B_own" },
         { "A_OWN_AT", "b, m", "A_own_at(b, m)" }, { "B_OWN_AT", "b, n", "B_own_at(b, n)" },
@@ -334,21 +333,27 @@ bool glsl_product(Printing *p, Shader *out) {
         { "PART", "i", "parts[parts_at + (i)]" }, { "COUNT", "i", "counts[counts_at + (i)]" },
         { "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" } };
     const Kernel *k = p->kernel;
-    Hole holes[MAX_HOLES];
-    int n = glsl_chosen(p, holes);
-    Text body;
-    text_init(&body, p->arena);
     for (int i = 0; i < 2; i++) {
         const int64_t along = template_hole_value(k, wide[i]);
         // the right factor of few rows is read so anyway, lane by lane where no value has fours
         const bool four = along && (take_fours(p, i) || (k->product.few && i));
-        if (!four) glsl_refuse(n, holes, wide[i]);
-        if (four) print_four(p, &body, i, along);
-        else print_element(p, &body, i, false);
+        if (!four) glsl_refuse(*n, holes, wide[i]);
+        if (four) print_four(p, out, i, along);
+        else print_element(p, out, i, false);
     }
+    for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
+    print_finish(p, out);
+}
+
+bool glsl_product(Printing *p, Shader *out) {
+    enum { MAX_HOLES = 40 };
+    const Kernel *k = p->kernel;
+    Hole holes[MAX_HOLES];
+    int n = glsl_chosen(p, holes);
+    Text body;
+    text_init(&body, p->arena);
+    glsl_product_factors(p, &body, holes, &n);
     if (k->product.few) holes[n++] = (Hole){ "FLIGHT", NULL, number_text(p->arena, flight(p)) };
-    for (size_t i = 0; i < COUNT(fixed); i++) holes[n++] = fixed[i];
-    print_finish(p, &body);
     template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;

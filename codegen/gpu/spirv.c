@@ -96,8 +96,10 @@ static bool glsl_to_words(const char *glsl, const char *name, SpirvModule *out)
         if (!glslang_program_link(program, GLSLANG_MSG_SPV_RULES_BIT | GLSLANG_MSG_VULKAN_RULES_BIT)) {
             spirv_fail(out, name, "glslang link", glslang_program_get_info_log(program));
         } else {
-            /* optimize_size is what makes glslang run the optimizer: the same passes as spirv-opt -O */
-            glslang_spv_options_t options = { .optimize_size = true, .strip_debug_info = true };
+            /* optimize_size is what makes glslang run the optimizer: the same passes as spirv-opt -O. Where matrices
+             * are added (SUM_OF, gemm_pieces.comp) its rules for OpFAdd ask for a matrix's width, and crash. */
+            glslang_spv_options_t options = { .optimize_size = strstr(glsl, "SUM_OF(") == NULL,
+                .strip_debug_info = true };
             glslang_program_SPIRV_generate_with_options(program, GLSLANG_STAGE_COMPUTE, &options);
             if (glslang_program_SPIRV_get_size(program) == 0)
                 spirv_fail(out, name, "glslang back end", glslang_program_SPIRV_get_messages(program));

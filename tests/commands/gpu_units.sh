@@ -116,6 +116,21 @@ result $? "scores on matrix units"
 products=$(grep -Ec '^// k[0-9]+_(MatMul|lm_head): ' out)
 [ "$products" -gt 20 ] && [ "$products" = "$(grep -Ec '^// k[0-9]+_(MatMul|lm_head), on matrix units: ' out)" ]
 result $? "all $products products of a training step"
+# and large ones of f32, in pieces: gradients beside differences
+cat >pieces.c <<'END'
+#include <burncc/model.h>
+MODEL(net)
+{
+    Tensor x = input("x", F32, symbol("batch"), 192);
+    x = relu(linear(x, "a", 640));
+    output("scores", linear(x, "c", 192));
+}
+END
+step="--train --loss cross_entropy --optimizer sgd --dim batch=512 --target vulkan"
+status 0 "a step with pieces" "$burncc" verify pieces.c $step --gradients
+"$burncc" pieces.c $step --dump glsl >out 2>err
+grep -q 'uvec4 piece_of(inout Eight x)' out
+result $? "which it has"
 status 0 "without fusion" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-fuse --dump glsl
 silent 'MATRIX_C score'
 finish

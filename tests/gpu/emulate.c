@@ -42,6 +42,10 @@ static const char product[] =
     "        c.e[i] = sum;\n"
     "    }\n"
     "    return c;\n"
+    "}\n"
+    "Sums SUM_OF(Sums a, const Sums b) {\n"
+    "    [[dont_unroll]] for (int i = 0; i < 8; i++) a.e[i] += b.e[i];\n"
+    "    return a;\n"
     "}\n";
 
 // What such a shader has, and what stands there instead.
@@ -54,6 +58,7 @@ static const struct { const char *from, *to; } words[] = {
     { "coopMatLoadNV(", "LOAD(" },
     { "coopMatStoreNV(", "STORE(" },
     { "coopMatMulAddNV(", "multiplied(" },
+    { "#define SUM_OF(x, y) ((x) + (y))\n", "" },
     { "gl_SubgroupID", "(gl_LocalInvocationIndex / 32u)" },
     { "gl_SubgroupInvocationID", "(gl_LocalInvocationIndex % 32u)" },
 };

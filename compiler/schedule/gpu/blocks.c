@@ -236,6 +236,7 @@ bool gpu_product(const Plan *plan, Kernel *k) {
     if (best.shares > 1)
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
     gpu_units(plan, k, &s);
+    gpu_pieces(plan, k, &s, gpu_shares_time(&s, &best));
     TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "BM", b->bm },
         { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },
         { "SHARES", best.shares }, { "STAGES", b->stages }, { "A_WIDE", left.wide }, { "B_WIDE", right.wide },

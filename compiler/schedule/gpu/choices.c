@@ -124,7 +124,7 @@ static void table_of(Arena *a, const ProductShape *s, const TuneForm *form, Cand
 
 // On matrix units, the fastest first as the model of time has it.
 static void units_of(Arena *a, const Kernel *k, const ProductShape *s, Candidates *out) {
-    for (int i = 0; i < MATRIX_BLOCKS && k->units.block; i++)
+    for (int i = 0; i < MATRIX_BLOCKS && k->units.block && !k->units.pieces; i++)
         for (MatrixShares c = { gpu_matrix_blocks[i], 1 }; c.shares <= MOST_MATRIX_SHARES; c.shares *= 2)
             if (gpu_matrix_fits(s, &c))
                 VEC_PUSH(a, *out, (Candidate){ gpu_matrix_time(s, &c), tune_text(a, &tune_units, &c) });

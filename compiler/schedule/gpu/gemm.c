@@ -75,6 +75,7 @@ void gpu_gemm(const Plan *p, Kernel *k) {
         arena_printf(a, " a=%d:%d b=%d:%d:%d", (int)a_wide, s->a_col == 1, (int)b_wide, s->b_col == 1, s->b_row == 1),
         &tune_block, gpu_block_fits, &block, sizeof block);
     gpu_units(p, k, &shape);
+    gpu_pieces(p, k, &shape, gpu_block_time(b, (double)s->batch, s->m, s->n, s->k));
     TEMPLATE_HOLES(a, k, { "BATCH", s->batch }, { "M", s->m }, { "N", s->n }, { "K", s->k }, { "AB", s->a_batch },
         { "AR", s->a_row }, { "AC", s->a_col }, { "BB", s->b_batch }, { "BR", s->b_row }, { "BC", s->b_col },
         { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },

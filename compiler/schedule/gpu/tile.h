@@ -15,6 +15,8 @@ void gpu_gemm(const Plan *p, Kernel *k);                // gemm.c: the holes of 
 // matrix.c: the product as a kernel for matrix units too, where its factors have 16 bits
 struct ProductShape;
 void gpu_units(const Plan *p, Kernel *k, const struct ProductShape *s);
+// pieces.c: the same of f32, where that takes less than so many microseconds
+void gpu_pieces(const Plan *p, Kernel *k, const struct ProductShape *s, double without);
 // may a factor for matrix units be read from this value? f32 is rounded on its way, in training or where it is an input
 bool gpu_is_half(const Plan *p, const Value *v);
 void gpu_halves(Plan *p);                               // halves.c: --precision, elements of 16 bits

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Which products of f32 go to a GPU's matrix units, in pieces of 16 bits (templates/glsl/gemm_pieces.comp).
+//
+// In: a product of f32 whose kernel without such units is chosen. Out: a row of the table, and shares, where the model
+// of time says that six products of pieces are done before one of floats: where blocks abound, and terms are many.
+#include "matrix.h"
+#include "tile.h"
+#include "schedule/schedule.h"
+
+// None wants more than 256 threads and 48 KiB of shared memory. A table's row has one slice, and is one step ahead.
+static const MatrixBlock blocks[] = {
+    { 128, 64, 16, 32, 32, 1, 1, 1, 1.00 },
+};
+
+// As measured on an H100: multiply-adds of f32 of a core in a microsecond, of the largest block; and the way to memory
+static const struct { double cores, macs, way; } machine = { 132, 163e3, 0.75 };
+
+static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
+    return s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
+}
+
+static double time_of(const ProductShape *s, const MatrixBlock *b, int64_t shares) {
+    const double groups = (double)(blocks_of(s, b) * shares),
+                 sums = shares == 1 ? 0 :
+                     gpu_machine.meet + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
+    return gpu_steps_time(groups, ceil_div(ceil_div(s->k, b->bk), shares), machine.cores, machine.way,
+        (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
+}
+
+// Does the kernel read what it multiplies as f32, and nothing else?
+static bool reads_floats(const Plan *p, const Expr *e) {
+    if (!e || e->dtype == DT_INDEX) return true;
+    if (e->op == E_Load && plan_value(p, e->value).buffer->element != DT_F32) return false;
+    for (int i = 0; i < 3; i++)
+        if (!reads_floats(p, e->a[i])) return false;
+    return true;
+}
+
+static bool has_floats(const Plan *p, const Kernel *k) {
+    for (int i = 0; i < 2; i++)
+        if (k->kind == KERNEL_PRODUCT ? !reads_floats(p, k->product.factor[i]) :
+                                        plan_value(p, k->operand[i]).buffer->element != DT_F32)
+            return false;
+    return true;
+}
+
+void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without) {
+    const MatrixBlock *best = NULL;
+    int64_t best_shares = 1;
+    without *= 1.25;                                    // products of floats take so much longer than the model has it
+    if (k->units.block || !p->options->train || p->options->precision || p->parent || !has_floats(p, k)) return;
+    for (const MatrixBlock *b = blocks; b < blocks + COUNT(blocks); b++)
+        for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
+            const MatrixShares one = { *b, shares };
+            if (!gpu_matrix_fits(s, &one) || time_of(s, b, shares) >= without) continue;
+            without = time_of(s, b, shares);
+            best = b;
+            best_shares = shares;
+        }
+    if (!best) return;
+    k->units = (Units){ .block = best, .pieces = true, .shares = best_shares, .blocks = blocks_of(s, best),
+        .runs = { k->units.runs[0], k->units.runs[1] } };
+    const int64_t bytes = k->units.blocks * best_shares * best->bm * best->bn * (int64_t)sizeof(float);
+    if (best_shares > 1 && bytes > k->scratch_bytes) k->scratch_bytes = bytes;
+}
