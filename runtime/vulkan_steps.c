@@ -6,6 +6,10 @@
 // kernel's operand is a pointer less the buffer's. Kernels that touch common bytes get a barrier between them; others
 // overlap.
 
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* sysconf */
+#endif
+
 #include "vulkan.h"
 
 #include <pthread.h>
@@ -13,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "vulkan/common.h"
 
@@ -24,6 +29,7 @@ enum {
     WINDOWS_MAX = 4096,
     SETS_MAX = 4096,
     COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
+    RECORDED = 4, /* lists of commands that are kept */
 };
 
 typedef struct Place { /* a part of the buffer; they follow one another */
@@ -36,12 +42,34 @@ typedef struct {
     uint64_t key;
     size_t words;
     bool instead; /* it is that of what runs instead */
-    VkPipeline pipeline;
+    const burn_gpu_kernel *of;
+    VkPipeline pipeline; /* or VK_NULL_HANDLE; result: of making it */
+    VkResult result;
 } Known;
 typedef struct { uint64_t key; size_t bytes; unsigned char *at; } Constants;
 typedef struct { void *to; const void *from; size_t bytes; } Back; /* goes back at the end of the call */
 typedef struct { size_t from, to; bool written; } Range;
 typedef struct { size_t window[BINDINGS]; VkDescriptorSet set; } Sight; /* what a kernel sees: parts of the buffer */
+
+typedef enum { COMMAND_KERNEL, COMMAND_COPY, COMMAND_ZERO, COMMAND_PUT } CommandKind;
+
+typedef struct Command {
+    CommandKind kind;
+    bool apart; /* behind a barrier */
+    uint32_t words; /* of push */
+    size_t known; /* of a kernel: its pipeline, and what it sees */
+    VkDescriptorSet set;
+    uint32_t groups[3];
+    uint32_t push[PUSH_WORDS_MAX]; /* of a kernel; or the bytes that are put */
+    VkBuffer to; /* of others */
+    VkBufferCopy region; /* or of its destination only */
+} Command;
+
+typedef struct Recorded { /* a list with its commands as they were recorded */
+    VkCommandBuffer commands;
+    Command *list;
+    size_t count, room; /* count: 0: there is none */
+} Recorded;
 
 typedef struct {
     burn_gpu_call calls; /* first: what generated code has of it */
@@ -58,9 +86,11 @@ typedef struct {
     Sight *sights;
     size_t sight_count, sight_room;
     size_t range, stride, window_count; /* window i: `range` bytes of the buffer from i * stride on */
-    VkDescriptorSet bound;
     VkCommandPool pool;
-    VkCommandBuffer commands;
+    Recorded recorded[RECORDED];
+    size_t recorded_next; /* which of them makes room */
+    Command *list; /* what the call has handed over since the host looked last */
+    size_t count, room;
     VkFence fence;
     Place *places;
     size_t place_count, place_room;
@@ -80,8 +110,7 @@ typedef struct {
     size_t counters_next;
     Range pending[PENDING_MAX];
     int pending_count;
-    bool recording;
-    VkQueryPool times; /* while kernels are watched: ticks before and behind one */
+    VkQueryPool times; /* while kernels are watched: ticks before and behind each */
     double tick; /* in ms */
     burn_gpu_watcher *watcher;
     void *watching;
@@ -95,6 +124,8 @@ static char error_text[256];
 static const burn_gpu_call steps_calls;
 
 #include "vulkan/steps_memory.h"
+#include "vulkan/steps_time.h"
+#include "vulkan/steps_commands.h"
 #include "vulkan/steps_back.h"
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -116,6 +147,9 @@ static void steps_free(Steps *s)
         vkFreeMemory(device, s->memory, NULL);
     }
     burn_vk_close(s->vk);
+    for (size_t i = 0; i < RECORDED; i++)
+        free(s->recorded[i].list);
+    free(s->list);
     free(s->sights);
     free(s->places);
     free(s->known);
@@ -123,7 +157,6 @@ static void steps_free(Steps *s)
     free(s->backs);
     free(s);
 }
-
 
 static void device_read(Steps *s)
 {
@@ -153,102 +186,25 @@ static int steps_open(void)
     return code;
 }
 
-/* --- commands ---------------------------------------------------------------------------------------------------- */
-
-static bool record(Steps *s)
-{
-    const VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT };
-    if (s->code != BURN_OK)
-        return false;
-    if (s->recording)
-        return true;
-    if (!succeeds(s, vkBeginCommandBuffer(s->commands, &info), "vkBeginCommandBuffer"))
-        return false;
-    s->bound = VK_NULL_HANDLE;
-    s->recording = true;
-    s->pending_count = 0;
-    return true;
-}
-
-static void barrier(Steps *s, VkPipelineStageFlags after, VkAccessFlags access)
-{
-    const VkPipelineStageFlags before = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    const VkMemoryBarrier all = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-        .dstAccessMask = access,
-    };
-    vkCmdPipelineBarrier(s->commands, before, after, 0, 1, &all, 0, NULL, 0, NULL);
-    s->pending_count = 0;
-}
-
-/* What comes next touches these: a barrier where something before it has to have happened. */
-static void touch(Steps *s, int n, const Range *range)
-{
-    bool meets = s->pending_count + n > PENDING_MAX;
-    for (int i = 0; i < n && !meets; i++)
-        for (int k = 0; k < s->pending_count && !meets; k++)
-            meets = (range[i].written || s->pending[k].written) && range[i].from < s->pending[k].to &&
-                s->pending[k].from < range[i].to;
-    if (meets)
-        barrier(s, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                VK_ACCESS_TRANSFER_WRITE_BIT);
-    for (int i = 0; i < n && s->pending_count < PENDING_MAX; i++)
-        s->pending[s->pending_count++] = range[i];
-}
-
-static size_t offset_of(const Steps *s, const void *at) { return (size_t)((uintptr_t)at - (uintptr_t)s->map); }
-
-static Range range_of(const Steps *s, const void *at, size_t bytes, bool written)
-{
-    return (Range){ offset_of(s, at), offset_of(s, at) + bytes, written };
-}
-
-static int steps_wait(burn_gpu_call *calls)
-{
-    Steps *s = (Steps *)calls;
-    if (s->code != BURN_OK || !s->recording)
-        return s->code;
-    const VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &s->commands,
-    };
-    barrier(s, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
-    s->recording = false;
-    if (succeeds(s, vkEndCommandBuffer(s->commands), "vkEndCommandBuffer") &&
-        succeeds(s, vkResetFences(s->gpu.device, 1, &s->fence), "vkResetFences") &&
-        succeeds(s, vkQueueSubmit(s->gpu.queue, 1, &info, s->fence), "vkQueueSubmit"))
-        succeeds(s, vkWaitForFences(s->gpu.device, 1, &s->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
-    return s->code;
-}
-
-#include "vulkan/steps_time.h"
-
-/* The kernel's pipeline, made when it is called first; NULL with the error. */
-static const Known *pipeline_of(Steps *s, const burn_gpu_kernel *kernel)
+/* Which pipeline is the kernel's, made or not yet; NULL with the error. */
+static const Known *known_of(Steps *s, const burn_gpu_kernel *kernel)
 {
     const burn_gpu_kernel *other = kernel->instead;
     for (size_t i = 0; i < s->known_count; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words)
             return &s->known[i];
-    Known new = { kernel->key, kernel->spirv_words, false, VK_NULL_HANDLE };
-    new.instead = other != NULL && burn_vk_lacks(s->vk, other->spirv, other->spirv_words) == NULL;
-    const burn_gpu_kernel *of = new.instead ? other : kernel;
-    const char *lacks = new.instead ? NULL : burn_vk_lacks(s->vk, of->spirv, of->spirv_words);
+    const bool instead = other != NULL && burn_vk_lacks(s->vk, other->spirv, other->spirv_words) == NULL;
+    const char *lacks = instead ? NULL : burn_vk_lacks(s->vk, kernel->spirv, kernel->spirv_words);
     if (lacks != NULL) {
         if (failed(s, BURN_ENODEV, kernel->name, 0) == BURN_ENODEV)
             snprintf(error_text, sizeof error_text, "%s: the device has no %s", kernel->name, lacks);
         return NULL;
     }
-    if (!grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known) ||
-        !succeeds(s, pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, of->spirv, of->spirv_words, &new.pipeline),
-            kernel->name))
+    if (!grown(s, (void **)&s->known, s->known_count, &s->known_room, sizeof *s->known))
         return NULL;
-    s->known[s->known_count++] = new;
-    return &s->known[s->known_count - 1];
+    s->known[s->known_count] = (Known){ kernel->key, kernel->spirv_words, instead, instead ? other : kernel,
+        VK_NULL_HANDLE, VK_SUCCESS };
+    return &s->known[s->known_count++];
 }
 
 /* --- what generated code calls ----------------------------------------------------------------------------------- */
@@ -384,67 +340,60 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
     }
     for (int i = 0; i < numbers; i++)
         push[operands + i] = number[i];
-    const Known *known = record(s) ? pipeline_of(s, kernel) : NULL;
+    const Known *known = known_of(s, kernel);
     const VkDescriptorSet set = known != NULL ? set_of(s, window) : VK_NULL_HANDLE;
     if (set == VK_NULL_HANDLE)
         return;
-    touch(s, operands, range);
-    if (s->bound != set)
-        vkCmdBindDescriptorSets(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &set, 0, NULL);
-    s->bound = set;
-    vkCmdBindPipeline(s->commands, VK_PIPELINE_BIND_POINT_COMPUTE, known->pipeline);
-    if (operands + numbers > 0)
-        vkCmdPushConstants(
-            s->commands, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)(operands + numbers) * 4, push);
-    if (s->watcher != NULL)
-        times_begin(s);
-    const uint32_t *many = known->instead ? kernel->instead->groups : groups;
-    vkCmdDispatch(s->commands, many[0], many[1], many[2]);
-    if (s->watcher != NULL)
-        times_end(s, kernel->name);
+    Command *c = command_add(s, COMMAND_KERNEL, operands, range);
+    if (c == NULL)
+        return;
+    c->known = (size_t)(known - s->known);
+    c->set = set;
+    c->words = (uint32_t)(operands + numbers);
+    memcpy(c->push, push, c->words * sizeof *push);
+    memcpy(c->groups, known->instead ? kernel->instead->groups : groups, sizeof c->groups);
+    if (s->watcher != NULL && steps_wait(calls) == BURN_OK)
+        times_tell(s, kernel->name);
 }
 
 static void steps_copy(burn_gpu_call *calls, void *to, const void *from, size_t bytes)
 {
     Steps *s = (Steps *)calls;
     const Range ranges[2] = { range_of(s, to, bytes, true), range_of(s, from, bytes, false) };
-    const VkBufferCopy region = { ranges[1].from, ranges[0].from, bytes };
-    if (bytes == 0 || to == from || !record(s))
+    Command *c = bytes == 0 || to == from ? NULL : command_add(s, COMMAND_COPY, 2, ranges);
+    if (c == NULL)
         return;
-    touch(s, 2, ranges);
-    vkCmdCopyBuffer(s->commands, s->buffer, s->buffer, 1, &region);
+    c->to = s->buffer;
+    c->region = (VkBufferCopy){ ranges[1].from, ranges[0].from, bytes };
+}
+
+/* A command that writes these bytes; NULL: commands do not do that, and the host does, or there is an error. */
+static Command *command_write(Steps *s, CommandKind kind, void *to, size_t bytes, size_t most)
+{
+    const Range range = range_of(s, to, bytes, true);
+    Command *c = bytes == 0 || bytes % 4 || range.from % 4 || bytes > most ? NULL : command_add(s, kind, 1, &range);
+    if (c == NULL)
+        return NULL;
+    c->to = s->buffer;
+    c->region = (VkBufferCopy){ 0, range.from, bytes };
+    return c;
 }
 
 static void steps_zero(burn_gpu_call *calls, void *to, size_t bytes)
 {
     Steps *s = (Steps *)calls;
-    const Range range = range_of(s, to, bytes, true);
-    if (bytes == 0)
-        return;
-    if (bytes % 4 || range.from % 4) { /* which the command does not do */
-        if (steps_wait(calls) == BURN_OK)
-            memset(to, 0, bytes);
-        return;
-    }
-    if (!record(s))
-        return;
-    touch(s, 1, &range);
-    vkCmdFillBuffer(s->commands, s->buffer, range.from, bytes, 0);
+    if (bytes > 0 && command_write(s, COMMAND_ZERO, to, bytes, SIZE_MAX) == NULL && steps_wait(calls) == BURN_OK)
+        memset(to, 0, bytes);
 }
 
 static void steps_put(burn_gpu_call *calls, void *to, const void *value, size_t bytes)
 {
     Steps *s = (Steps *)calls;
-    const Range range = range_of(s, to, bytes, true);
-    if (bytes % 4 || range.from % 4) {
-        if (steps_wait(calls) == BURN_OK)
-            memcpy(to, value, bytes);
-        return;
-    }
-    if (!record(s))
-        return;
-    touch(s, 1, &range);
-    vkCmdUpdateBuffer(s->commands, s->buffer, range.from, bytes, value);
+    Command *c = command_write(s, COMMAND_PUT, to, bytes, sizeof c->push);
+    if (c != NULL)
+        memcpy(c->push, value, bytes);
+    else if (steps_wait(calls) == BURN_OK)
+        memcpy(to, value, bytes);
 }
 
 /* Two dispatches that have common counters have a barrier between them, like any that write the same bytes. */
@@ -468,11 +417,12 @@ static int steps_end(burn_gpu_call *calls, int code)
     if (own != BURN_OK) { /* kernels may have stopped between counting and the end */
         vkDeviceWaitIdle(s->gpu.device);
         memset(s->counters, 0, COUNTERS * sizeof *s->counters);
+        recorded_forget(s);
     }
     if (own == BURN_OK)
         back_copy(s, staged);
     s->back_count = 0;
-    s->recording = false; /* after an error, too: what is recorded next begins anew */
+    list_clear(s); /* of which something is left after an error */
     for (size_t i = 0; i < s->place_count; i++)
         if (s->places[i].temporary)
             place_give(s, &s->places[i]);

@@ -7,6 +7,7 @@
 enum {
     PUSH_WORDS_MAX = 32, /* 128 bytes: what every Vulkan device has */
     BINDINGS = 4, /* what every Vulkan device has; the last two are of programs with control on the host */
+    MAKERS_MAX = 8, MODULES_EACH = 4, /* threads that make pipelines; fewer modules than this are not worth one */
 };
 
 static VkResult layouts_make(VkDevice device, VkDescriptorSetLayout *set_layout, VkPipelineLayout *layout)
@@ -115,8 +116,24 @@ static VkResult pipeline_make(VkDevice device, VkPipelineCache cache, VkPipeline
     return result;
 }
 
-/* A pool with one command buffer, which goes with it. */
-static VkResult commands_make(VkDevice device, uint32_t family, VkCommandPool *pool, VkCommandBuffer *out)
+/* Calls make(of) in this thread, and in others if they can be had: as many as so many modules are worth. What a driver
+ * makes of kernels is most of the time of a first run, and is done for one module as well as for the next. */
+static void makers_run(void *(*make)(void *), void *of, size_t modules)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = processors < 1 ? 1 : processors > MAKERS_MAX ? MAKERS_MAX : (size_t)processors;
+    pthread_t threads[MAKERS_MAX];
+    size_t n = 0;
+    while (n + 1 < most && n + 1 < modules / MODULES_EACH && pthread_create(&threads[n], NULL, make, of) == 0)
+        n++;
+    make(of);
+    for (size_t i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* A pool with so many command buffers, which go with it. */
+static VkResult commands_make(
+    VkDevice device, uint32_t family, uint32_t count, VkCommandPool *pool, VkCommandBuffer *out)
 {
     const VkCommandPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -132,7 +149,7 @@ static VkResult commands_make(VkDevice device, uint32_t family, VkCommandPool *p
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = *pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1,
+        .commandBufferCount = count,
     };
     return vkAllocateCommandBuffers(device, &commands, out);
 }

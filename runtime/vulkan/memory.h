@@ -148,7 +148,7 @@ static int commands_begin(burn_vk *vk, VkCommandBuffer commands)
 
 static int commands_create(burn_vk *vk, VkCommandPool *pool, VkCommandBuffer *out)
 {
-    return vk_result(vk, commands_make(vk->device, vk->family, pool, out), "a pool of commands");
+    return vk_result(vk, commands_make(vk->device, vk->family, 1, pool, out), "a pool of commands");
 }
 
 /* --- copies beside runs ------------------------------------------------------------------------------------------- */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A part of runtime/vulkan.c: the pipelines of a program. What a driver makes of kernels is most of the time of a first
-// load, and is done for one module as well as for the next: so several threads make them, where there are many.
-
-enum { MAKERS_MAX = 8, MODULES_EACH = 4 }; /* threads; fewer modules than this are not worth one */
+// A part of runtime/vulkan.c: the pipelines of a program, which several threads make where there are many.
 
 typedef struct {
     burn_vk_session *session;
@@ -46,31 +43,21 @@ static void *pipelines_some(void *argument)
     }
 }
 
-static size_t makers_count(const burn_vk *vk, const burn_vk_program *p)
+static size_t modules_count(const burn_vk *vk, const burn_vk_program *p)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     size_t modules = 0;
     for (size_t k = 0; k < p->kernel_count; k++)
         modules += kernel_first(vk, p, k) == k;
-    const size_t most = processors < 1 ? 1 : processors > MAKERS_MAX ? MAKERS_MAX : (size_t)processors;
-    return modules / MODULES_EACH < most ? modules / MODULES_EACH : most;
+    return modules;
 }
 
-/* All of them, by this thread and by others if they can be had. */
 static int pipelines_create(burn_vk_session *s)
 {
     burn_vk *vk = s->vk;
     const burn_vk_program *p = s->program;
     Makers m = { .session = s };
-    pthread_t threads[MAKERS_MAX];
-    size_t n = 0;
     pthread_mutex_init(&m.lock, NULL);
-    for (size_t most = makers_count(vk, p); n + 1 < most; n++)
-        if (pthread_create(&threads[n], NULL, pipelines_some, &m) != 0)
-            break;
-    pipelines_some(&m);
-    for (size_t i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
+    makers_run(pipelines_some, &m, modules_count(vk, p));
     pthread_mutex_destroy(&m.lock);
     if (m.code != BURN_OK)
         return vk_fail(vk, m.code, "%s", m.text);

@@ -6,6 +6,7 @@ enum { BACK_LEAST = 512 }; /* bytes that are worth a command */
 
 static void back_close(Steps *s)
 {
+    recorded_forget(s); /* of which some may go there */
     vkDestroyBuffer(s->gpu.device, s->back_buffer, NULL);
     vkFreeMemory(s->gpu.device, s->back_memory, NULL);
     s->back_buffer = VK_NULL_HANDLE;
@@ -63,25 +64,24 @@ static bool back_open(Steps *s, size_t bytes)
     return true;
 }
 
-static bool record(Steps *s);
-static void touch(Steps *s, int n, const Range *range);
-static Range range_of(const Steps *s, const void *at, size_t bytes, bool written);
-
 /* The last commands of a call; true: what goes back will lie in that memory, one after the other. */
 static bool back_record(Steps *s)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < s->back_count; i++)
         bytes += s->backs[i].bytes;
-    if (s->is_cached || bytes < BACK_LEAST || s->code != BURN_OK || !back_open(s, bytes) || !record(s))
+    if (s->is_cached || bytes < BACK_LEAST || s->code != BURN_OK || !back_open(s, bytes))
         return false;
     for (size_t i = 0, at = 0; i < s->back_count; at += s->backs[i++].bytes) {
         const Range range = range_of(s, s->backs[i].from, s->backs[i].bytes, false);
         const VkBufferCopy region = { range.from, at, s->backs[i].bytes };
         if (s->backs[i].bytes == 0)
             continue;
-        touch(s, 1, &range);
-        vkCmdCopyBuffer(s->commands, s->buffer, s->back_buffer, 1, &region);
+        Command *c = command_add(s, COMMAND_COPY, 1, &range);
+        if (c == NULL)
+            return false;
+        c->to = s->back_buffer;
+        c->region = region;
     }
     return true;
 }

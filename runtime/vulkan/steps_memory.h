@@ -220,6 +220,10 @@ static bool sets_open(Steps *s)
 static bool commands_open(Steps *s)
 {
     const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
-    return succeeds(s, commands_make(s->gpu.device, s->gpu.family, &s->pool, &s->commands), "a pool of commands") &&
-        succeeds(s, vkCreateFence(s->gpu.device, &fence, NULL, &s->fence), "vkCreateFence");
+    VkCommandBuffer commands[RECORDED];
+    if (!succeeds(s, commands_make(s->gpu.device, s->gpu.family, RECORDED, &s->pool, commands), "a pool of commands"))
+        return false;
+    for (size_t i = 0; i < RECORDED; i++)
+        s->recorded[i].commands = commands[i];
+    return succeeds(s, vkCreateFence(s->gpu.device, &fence, NULL, &s->fence), "vkCreateFence");
 }

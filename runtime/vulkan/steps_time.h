@@ -24,23 +24,11 @@ static int times_open(Steps *s, burn_gpu_watcher *watcher, void *context)
     return BURN_OK;
 }
 
-/* Behind what was recorded so far: a tick, then the kernel. */
-static void times_begin(Steps *s)
-{
-    const VkPipelineStageFlags all = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-    barrier(s, all, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
-    vkCmdResetQueryPool(s->commands, s->times, 0, 2);
-    vkCmdWriteTimestamp(s->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, s->times, 0);
-}
-
-/* Behind the kernel. */
-static void times_end(Steps *s, const char *name)
+/* Of the kernel that was submitted last. */
+static void times_tell(Steps *s, const char *name)
 {
     uint64_t ticks[2];
-    vkCmdWriteTimestamp(s->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, s->times, 1);
-    if (steps_wait(&s->calls) != BURN_OK ||
-        !succeeds(s, vkGetQueryPoolResults(s->gpu.device, s->times, 0, 2, sizeof ticks, ticks, sizeof *ticks,
+    if (succeeds(s, vkGetQueryPoolResults(s->gpu.device, s->times, 0, 2, sizeof ticks, ticks, sizeof *ticks,
             VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT), "vkGetQueryPoolResults"))
-        return;
-    s->watcher(s->watching, name, s->tick * (double)(ticks[1] - ticks[0]));
+        s->watcher(s->watching, name, s->tick * (double)(ticks[1] - ticks[0]));
 }

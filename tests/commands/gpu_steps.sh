@@ -61,7 +61,9 @@ int main(void)
     static net_workspace ws;
     static float x[9 * 64], y[9 * 5];
     for (int i = 0; i < 9 * 64; i++) x[i] = sinf(0.7f * (float)i);
-    for (int batch = 0; batch <= 9; batch++) {
+    for (int turn = 0; turn < 40; turn++) { // each twice, for commands of the last few calls are kept, and all again
+        const int batch = turn / 2 % 10;
+        x[0] = (float)turn;
         const int code = net_run(&ws, batch, x, y);
         printf("%d", code);
         for (int i = 0; !code && i < 5 * batch; i++) printf(" %.9g", (double)y[i]);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A part of runtime/vulkan_steps.c: what a call has handed over, as a list until the host wants to look. By then all
+// pipelines are known that are not made yet, and several threads make them; and a list that is one of the last few word
+// for word, as that of a training step is from the second one on, is submitted as it was recorded then.
+
+/* Nothing recorded is true any more. */
+static void recorded_forget(Steps *s)
+{
+    for (size_t i = 0; i < RECORDED; i++)
+        s->recorded[i].count = 0;
+}
+
+/* --- the list ---------------------------------------------------------------------------------------------------- */
+
+static size_t offset_of(const Steps *s, const void *at) { return (size_t)((uintptr_t)at - (uintptr_t)s->map); }
+
+static Range range_of(const Steps *s, const void *at, size_t bytes, bool written)
+{
+    return (Range){ offset_of(s, at), offset_of(s, at) + bytes, written };
+}
+
+/* Does what touches these have to wait for something before it? From here on only for what is behind it, then. */
+static bool meets(Steps *s, int n, const Range *range)
+{
+    bool apart = s->pending_count + n > PENDING_MAX;
+    for (int i = 0; i < n && !apart; i++)
+        for (int k = 0; k < s->pending_count && !apart; k++)
+            apart = (range[i].written || s->pending[k].written) && range[i].from < s->pending[k].to &&
+                s->pending[k].from < range[i].to;
+    if (apart)
+        s->pending_count = 0;
+    for (int i = 0; i < n && s->pending_count < PENDING_MAX; i++)
+        s->pending[s->pending_count++] = range[i];
+    return apart;
+}
+
+/* The next of the list, which touches these ranges; NULL with the error. */
+static Command *command_add(Steps *s, CommandKind kind, int n, const Range *range)
+{
+    if (s->code != BURN_OK || !grown(s, (void **)&s->list, s->count, &s->room, sizeof *s->list))
+        return NULL;
+    Command *c = &s->list[s->count++];
+    memset(c, 0, sizeof *c); /* lists are compared byte by byte */
+    c->kind = kind;
+    c->apart = meets(s, n, range);
+    return c;
+}
+
+static void list_clear(Steps *s)
+{
+    s->count = 0;
+    s->pending_count = 0;
+}
+
+/* --- pipelines --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    Steps *steps;
+    pthread_mutex_t lock; /* of next */
+    size_t next; /* the pipeline that nobody has taken yet */
+} StepsMakers;
+
+static void *known_some(void *argument)
+{
+    StepsMakers *m = argument;
+    Steps *s = m->steps;
+    for (;;) {
+        pthread_mutex_lock(&m->lock);
+        const size_t i = m->next++;
+        pthread_mutex_unlock(&m->lock);
+        if (i >= s->known_count)
+            return NULL;
+        Known *k = &s->known[i];
+        if (k->pipeline == VK_NULL_HANDLE)
+            k->result = pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, k->of->spirv, k->of->spirv_words,
+                &k->pipeline);
+    }
+}
+
+/* Those that the list wants and that are not there yet, which is each that is known. false with the error */
+static bool pipelines_ready(Steps *s)
+{
+    StepsMakers m = { .steps = s };
+    size_t missing = 0;
+    for (size_t i = 0; i < s->known_count; i++)
+        missing += s->known[i].pipeline == VK_NULL_HANDLE;
+    if (missing == 0)
+        return true;
+    pthread_mutex_init(&m.lock, NULL);
+    makers_run(known_some, &m, missing);
+    pthread_mutex_destroy(&m.lock);
+    for (size_t i = 0; i < s->known_count; i++)
+        if (s->known[i].pipeline == VK_NULL_HANDLE && !succeeds(s, s->known[i].result, s->known[i].of->name))
+            return false;
+    return true;
+}
+
+/* --- commands ---------------------------------------------------------------------------------------------------- */
+
+static void barrier(VkCommandBuffer to, VkPipelineStageFlags after, VkAccessFlags access)
+{
+    const VkPipelineStageFlags before = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkMemoryBarrier all = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = access,
+    };
+    vkCmdPipelineBarrier(to, before, after, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+static void command_record(const Steps *s, const Command *c, VkCommandBuffer to)
+{
+    const VkBufferCopy *r = &c->region;
+    switch (c->kind) {
+    case COMMAND_KERNEL:
+        vkCmdBindPipeline(to, VK_PIPELINE_BIND_POINT_COMPUTE, s->known[c->known].pipeline);
+        if (c->words > 0)
+            vkCmdPushConstants(to, s->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, c->words * 4, c->push);
+        vkCmdDispatch(to, c->groups[0], c->groups[1], c->groups[2]);
+        break;
+    case COMMAND_COPY:
+        vkCmdCopyBuffer(to, s->buffer, c->to, 1, r);
+        break;
+    case COMMAND_ZERO:
+        vkCmdFillBuffer(to, c->to, r->dstOffset, r->size, 0);
+        break;
+    case COMMAND_PUT:
+        vkCmdUpdateBuffer(to, c->to, r->dstOffset, r->size, c->push);
+        break;
+    }
+}
+
+/* The list as commands; false with the error. */
+static bool list_record(Steps *s, VkCommandBuffer to)
+{
+    const VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+    VkDescriptorSet bound = VK_NULL_HANDLE;
+    if (!succeeds(s, vkBeginCommandBuffer(to, &info), "vkBeginCommandBuffer"))
+        return false;
+    for (size_t i = 0; i < s->count; i++) {
+        const Command *c = &s->list[i];
+        const bool timed = c->kind == COMMAND_KERNEL && s->watcher != NULL;
+        if (c->apart || timed)
+            barrier(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                    VK_ACCESS_TRANSFER_WRITE_BIT);
+        if (c->kind == COMMAND_KERNEL && c->set != bound)
+            vkCmdBindDescriptorSets(to, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &c->set, 0, NULL);
+        bound = c->kind == COMMAND_KERNEL ? c->set : bound;
+        if (timed) {
+            vkCmdResetQueryPool(to, s->times, 0, 2);
+            vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, s->times, 0);
+        }
+        command_record(s, c, to);
+        if (timed)
+            vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, s->times, 1);
+    }
+    barrier(to, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
+    return succeeds(s, vkEndCommandBuffer(to), "vkEndCommandBuffer");
+}
+
+/* The list's commands, recorded now or before; NULL with the error. */
+static const VkCommandBuffer *list_commands(Steps *s)
+{
+    for (size_t i = 0; i < RECORDED && s->watcher == NULL; i++)
+        if (s->recorded[i].count == s->count && !memcmp(s->recorded[i].list, s->list, s->count * sizeof *s->list))
+            return &s->recorded[i].commands;
+    Recorded *r = &s->recorded[s->recorded_next++ % RECORDED];
+    r->count = 0;
+    if (!pipelines_ready(s) || !list_record(s, r->commands))
+        return NULL;
+    if (s->watcher == NULL) { /* it keeps the list, and the next one is written where its last one was */
+        const Recorded old = *r;
+        r->list = s->list;
+        r->count = s->count;
+        r->room = s->room;
+        s->list = old.list;
+        s->room = old.room;
+    }
+    return &r->commands;
+}
+
+static int steps_wait(burn_gpu_call *calls)
+{
+    Steps *s = (Steps *)calls;
+    if (s->code != BURN_OK || s->count == 0)
+        return s->code;
+    const VkCommandBuffer *commands = list_commands(s);
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = 1,
+        .pCommandBuffers = commands,
+    };
+    if (commands != NULL && succeeds(s, vkResetFences(s->gpu.device, 1, &s->fence), "vkResetFences") &&
+        succeeds(s, vkQueueSubmit(s->gpu.queue, 1, &info, s->fence), "vkQueueSubmit"))
+        succeeds(s, vkWaitForFences(s->gpu.device, 1, &s->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+    list_clear(s);
+    return s->code;
+}
