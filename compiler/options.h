@@ -71,7 +71,7 @@ struct Options {
     int64_t ram, flash, stack;
     VEC(Bank) banks;                                    // --region; none: one workspace, constants and code anywhere
     bool io_inside;                                     // --io-in-workspace: inputs and outputs lie in it
-    bool no_fuse, fast_math, quiet;
+    bool no_fuse, no_units, fast_math, quiet;           // no_units: no kernels for a GPU's matrix units
     bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's
     bool profile;                                       // marks around kernels' calls (templates/profile.h)
     int64_t string_bytes;                               // room for each string that the program makes; they share it

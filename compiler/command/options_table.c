@@ -306,6 +306,10 @@ const Option options[] = {
         SET_ONE_OF(set_blas, "openblas") },
     { "no-fuse", 0, NULL, COMPILES, "Code", "one kernel per operation, to find where a difference comes from",
         FIELD(FLAG, compile.no_fuse) },
+    { "no-matrix-units", 0, NULL, COMPILES, "Code",
+        "--target vulkan: no kernels for a GPU's matrix units, to find where a difference comes from, and for smaller "
+        "programs",
+        FIELD(FLAG, compile.no_units) },
     { "train", 0, NULL, PROGRAMS, "Training",
         "loss and gradients, an optimizer's step, parameters as a struct, save and load", FIELD(FLAG, compile.train) },
     { "loss", 0, "LOSS", TRAINS, "Training", loss_help, SET_ONE_OF(set_loss, losses) },

@@ -131,6 +131,59 @@ status 0 "a step with pieces" "$burncc" verify pieces.c $step --gradients
 "$burncc" pieces.c $step --dump glsl >out 2>err
 grep -q 'uvec4 piece_of(inout Eight x)' out
 result $? "which it has"
+status 0 "without them" "$burncc" pieces.c $step --no-matrix-units --dump glsl
+silent 'piece_of'
+status 0 "nor of 16 bits" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-matrix-units --dump glsl
+silent 'fcoopmatNV'
+# an infinity has no pieces, nor has what is none of a number: beside blocks of floats, row by row
+cat >ends.c <<'END'
+#include "net.h"
+#include <burn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { ROWS = 512, IN = 192, OUT = 192 };
+int main(void)
+{
+    net_params *params = burn_gpu_memory(sizeof *params);
+    float *x = malloc(sizeof(float) * ROWS * IN), *y = malloc(sizeof(float) * ROWS * OUT), *all = (float *)params;
+    if (!params || !x || !y) return 1;
+    for (size_t i = 0; i < sizeof *params / sizeof *all; i++) all[i] = 0.1f * sinf(0.37f * (float)i);
+    for (int i = 0; i < ROWS * IN; i++) x[i] = sinf(0.7f * (float)i) * (i / IN == 9 ? 1e-37f : i / IN == 8 ? 1e30f : 1);
+    x[1 * IN + 3] = INFINITY;
+    x[2 * IN + 5] = -INFINITY;
+    x[3 * IN + 7] = INFINITY, x[3 * IN + 90] = -INFINITY;
+    x[4 * IN + 191] = NAN;
+    x[5 * IN] = 3.4028235e38f;                          /* and no rounding makes an infinity of it */
+    x[6 * IN + 1] = 3e38f, x[6 * IN + 2] = -3e38f;
+    x[7 * IN + 1] = 1e-44f;
+    const int code = net_predict(burn_gpu_memory(sizeof(net_predict_workspace)), x, params, y);
+    for (int i = 0; i < 12 * OUT; i++) printf("%.9g%c", (double)y[i], (i + 1) % OUT ? ' ' : '\n');
+    return code ? puts(burn_gpu_error()), 1 : 0;
+}
+END
+for part in vulkan vulkan_steps; do
+    ${CC:-cc} -O1 -c "$here/../../runtime/$part.c" -o $part.o >err 2>&1
+done
+for form in "" --no-matrix-units; do
+    status 0 "code: $form" "$burncc" -q pieces.c $step $form -o net.c
+    ${CC:-cc} -O0 -I . -I "$here/../../runtime" ends.c net.c vulkan.o vulkan_steps.o -lvulkan -pthread -lm -o ends \
+        >out 2>err && ./ends >"ends$form.txt" 2>err
+    result $? "runs: $form"
+done
+python3 - >out 2>err <<'END'
+from math import isfinite
+got, want = ([[float(x) for x in line.split()] for line in open(f)] for f in ("ends.txt", "ends--no-matrix-units.txt"))
+odd = 0
+for row, (a, b) in enumerate(zip(got, want)):
+    size = max([abs(x) for x in b if isfinite(x)], default=0)
+    for x, y in zip(a, b):
+        odd += not isfinite(y)
+        same = abs(x - y) <= 2e-6 * size if isfinite(y) else repr(x) == repr(y)
+        assert same, (row, x, y, size)
+assert len(got) == 12 and odd > 500, odd
+END
+result $? "infinities, what is no number, the largest and the smallest: $(cat err)"
 status 0 "without fusion" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-fuse --dump glsl
 silent 'MATRIX_C score'
 finish

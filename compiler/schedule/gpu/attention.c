@@ -62,12 +62,12 @@ bool gpu_attends(const Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
     if (s->pass || k->sizes.n || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
     if (ceil_div(s->m, blocks[COUNT(blocks) - 1].bm) > MAX_GROUPS) return false;
-    return best_block(s) && (!o->precision || suits_units(s) || beats_products(s));
+    return best_block(s) && (!o->precision || o->no_units || suits_units(s) || beats_products(s));
 }
 
 static int units_of(const Plan *p, const Kernel *k) {
     const Attention *s = &k->attention;
-    if (!p->options->precision || p->parent || !suits_units(s)) return 0;
+    if (!p->options->precision || p->options->no_units || p->parent || !suits_units(s)) return 0;
     for (int i = 0; i < 3; i++)
         if (!gpu_is_half(p, k->operand[i])) return 0;
     const int64_t groups = s->batch[0] * s->batch[1] * s->batch[2] * ceil_div(s->m, 32);

@@ -116,7 +116,7 @@ static bool has_halves(const Plan *p, const Kernel *k) {
 
 void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
     MatrixShares c;
-    if (!p->options->precision || p->parent || !has_halves(p, k)) return;
+    if (!p->options->precision || p->options->no_units || p->parent || !has_halves(p, k)) return;
     if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c))
         c = best_shares(s, k->kind == KERNEL_PRODUCT);
     for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)

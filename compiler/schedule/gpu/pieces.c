@@ -47,8 +47,9 @@ static bool has_floats(const Plan *p, const Kernel *k) {
 void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without) {
     const MatrixBlock *best = NULL;
     int64_t best_shares = 1;
+    const Options *o = p->options;
     without *= 1.25;                                    // products of floats take so much longer than the model has it
-    if (k->units.block || !p->options->train || p->options->precision || p->parent || !has_floats(p, k)) return;
+    if (k->units.block || !o->train || o->precision || o->no_units || p->parent || !has_floats(p, k)) return;
     for (const MatrixBlock *b = blocks; b < blocks + COUNT(blocks); b++)
         for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
             const MatrixShares one = { *b, shares };
