@@ -151,6 +151,7 @@ bool b_weight_fits(Graph *g, const Value *x, const Value *w);               // r
 Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
 // the same with weights of symbolic sizes, and so the window's kernel
 Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
+// w [in, out / group, k...]; output_padding: pixels more at the end of each axis
 Value *b_convolve_transposed(
     Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
 // conv(x with lo, hi, interior per spatial axis, w): paddings may be negative

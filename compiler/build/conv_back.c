@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The gradient of a convolution's input. In: that of its result, and the weights. Out: [n,c,...] as the input.
+// The gradient of a convolution's input, which is what a transposed convolution computes. In: that of its result, and
+// the weights. Out: [n,c,...] as the input.
 //
 // The idea: dx[i] sums w[k] * dy[o] over stride * o + dilation * k = i + pad. Without strides that is a convolution by
 // the flipped filter. With them every pixel meets only each stride'th tap: pixels of one residue of i + pad modulo the
@@ -78,7 +79,95 @@ Value *b_conv_back(Graph *g, const ConvBack *c, Value *dy, Value *w) {
             some = some && residue_axis(c, i, left % c->stride[i], dy->type.dim[2 + i], w->type.dim[2 + i], &one);
         if (!some) continue;
         Value *image = residue_image(g, c, dy, w, &one);
+        if (!image) return NULL;
         dx = dx ? b_binary(g, OP_Add, dx, image) : image;
     }
     return dx ? dx : spread_image(g, c, dy, w);
+}
+
+// ---------------------------------------------------------------- transposed convolutions
+// [g*a, b, k...] -> [g*taps*b, a, 1...], taps the product of k...: the weight that makes a pixel's tile.
+static Value *tile_weight(Graph *g, Value *w, int64_t group, int64_t taps) {
+    const int rank = w->type.rank;
+    const int64_t a = w->type.dim[0] / group, b = w->type.dim[1];
+    Dim dims[MAX_RANK] = { group * taps * b, a };
+    for (int i = 2; i < rank; i++) dims[i] = 1;
+    w = b_reshape(g, w, 4, (Dim[]){ group, a, b, taps });
+    return b_reshape(g, b_transpose(g, w, (int[]){ 0, 3, 2, 1 }), rank, dims);
+}
+
+// Strides of the kernel's sizes: a convolution by one point, whose result is put together tile by tile. The channels of
+// a tile's pixels lie together, so that with channels last whole rows of them are moved. NULL: too many axes.
+static Value *tiles(Graph *g, Value *x, Value *w, int64_t group) {
+    const int spatial = x->type.rank - 2, rank = 3 + 2 * spatial;
+    const int64_t zero[MAX_RANK] = { 0 };
+    int64_t ones[MAX_RANK], taps = 1;
+    Dim apart[MAX_RANK], whole[MAX_RANK] = { x->type.dim[0], group * w->type.dim[1] };
+    int perm[MAX_RANK] = { 0, 1, 2 + spatial };
+    if (rank > MAX_RANK) return NULL;
+    apart[0] = x->type.dim[0];
+    apart[1] = group;
+    apart[2 + spatial] = w->type.dim[1];
+    for (int i = 0; i < spatial; i++) {
+        ones[i] = 1;
+        taps *= w->type.dim[2 + i];
+        apart[2 + i] = w->type.dim[2 + i];
+        apart[3 + spatial + i] = x->type.dim[2 + i];
+        perm[3 + 2 * i] = 3 + spatial + i;
+        perm[4 + 2 * i] = 2 + i;
+        whole[2 + i] = dim_mul(g, x->type.dim[2 + i], w->type.dim[2 + i]);
+    }
+    Value *y = b_conv_padded(g, x, tile_weight(g, w, group, taps), zero, zero, zero, ones, ones, group);
+    return b_reshape(g, b_transpose(g, b_reshape(g, y, rank, apart), perm), 2 + spatial, whole);
+}
+
+static bool makes_tiles(const Window *win) {
+    for (int i = 0; i < win->rank; i++)
+        if (win->strides[i] != win->kernel[i] || (win->dilations[i] != 1 && win->kernel[i] != 1)) return false;
+    return true;
+}
+
+// Of sizes that the run chooses: x spread by the strides and padded to the full overlap, convolved with the flipped
+// weight whose channels change places.
+static Value *spread_transposed(
+    Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
+    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
+    Window plain = { .rank = win->rank };
+    for (int i = 0; i < win->rank; i++) {
+        lo[2 + i] = window_extent(win, i) - 1 - win->pads[i];
+        hi[2 + i] = window_extent(win, i) - 1 - win->pads[win->rank + i] + output_padding[i];
+        between[2 + i] = win->strides[i] - 1;
+        plain.kernel[i] = win->kernel[i];
+        plain.strides[i] = 1;
+        plain.dilations[i] = win->dilations[i];
+    }
+    Value *weight = b_conv_backward_weight(g, w, group);
+    return weight ? b_convolve(g, b_pad(g, x, lo, hi, between, NULL), weight, &plain, group) : NULL;
+}
+
+Value *b_convolve_transposed(
+    Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
+    ConvBack c = { .spatial = win->rank, .group = group };
+    int64_t before[MAX_RANK] = { 0 }, after[MAX_RANK] = { 0 };
+    bool fixed = true;
+    if (!x || !w) return NULL;
+    if (group < 1 || w->type.dim[0] % group)
+        return graph_fail(
+            g, "%lld channels do not divide into %lld groups", (long long)w->type.dim[0], (long long)group);
+    for (int i = 0; i < win->rank; i++) {
+        const int64_t size = x->type.dim[2 + i], more = output_padding[i] - win->pads[win->rank + i];
+        c.stride[i] = win->strides[i];
+        c.dilation[i] = win->dilations[i];
+        c.pad[i] = win->pads[i];
+        before[2 + i] = -win->pads[i];
+        after[2 + i] = more;
+        fixed = fixed && dim_is_const(size) && size > 0
+            && !__builtin_mul_overflow(size - 1, win->strides[i], &c.size[i]);
+        if (!fixed) continue;
+        c.size[i] += window_extent(win, i) - win->pads[i] + more;
+        fixed = c.size[i] > 0;
+    }
+    Value *y = makes_tiles(win) ? tiles(g, x, w, group) : NULL;
+    if (y) return b_pad(g, y, before, after, NULL, NULL);
+    return fixed ? b_conv_back(g, &c, x, w) : spread_transposed(g, x, w, win, output_padding, group);
 }

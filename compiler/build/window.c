@@ -173,25 +173,6 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
     return b_reshape(g, w, r, dims);
 }
 
-Value *b_convolve_transposed(
-    Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group) {
-    int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 }, between[MAX_RANK] = { 0 };
-    Window plain = { .rank = win->rank };
-    for (int i = 0; i < win->rank; i++) {
-        lo[2 + i] = window_extent(win, i) - 1 - win->pads[i];
-        hi[2 + i] = window_extent(win, i) - 1 - win->pads[win->rank + i] + output_padding[i];
-        between[2 + i] = win->strides[i] - 1;
-        plain.kernel[i] = win->kernel[i];
-        plain.strides[i] = 1;
-        plain.dilations[i] = win->dilations[i];
-    }
-    if (group < 1 || w->type.dim[0] % group)
-        return graph_fail(
-            g, "%lld channels do not divide into %lld groups", (long long)w->type.dim[0], (long long)group);
-    Value *weight = b_conv_backward_weight(g, w, group);
-    return weight ? b_convolve(g, b_pad(g, x, lo, hi, between, NULL), weight, &plain, group) : NULL;
-}
-
 // ---------------------------------------------------------------- columns back to an image
 
 // One axis of a computed image: where tap `dims[rank + i]` of pixel `dims[i]` lies among the block's places, how many

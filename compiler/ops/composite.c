@@ -319,24 +319,19 @@ bool shape_conv_transpose(Node *n) {
     return true;
 }
 
-// x spread by the stride and padded to the full overlap, convolved with the flipped weight whose channels change
-// places.
 bool expand_conv_transpose(Node *n, Value **out) {
-    Graph *g = n->graph;
-    const Type *x = &n->in[0]->type;
-    int64_t group = node_int(n, "group", 1), extra[MAX_RANK], lo[MAX_RANK], hi[MAX_RANK], interior[MAX_RANK],
-            ones[MAX_RANK];
-    Geometry geo = geometry_of(n, x->rank - 2, n->in[1]->type.dim + 2);
+    int64_t extra[MAX_RANK];
+    Geometry geo = geometry_of(n, n->in[0]->type.rank - 2, n->in[1]->type.dim + 2);
+    Window w = { .rank = geo.spatial };
     op_ints_or(n, "output_padding", geo.spatial, 0, extra);
-    for (int i = 0; i < geo.spatial; i++) {
-        int64_t reach = geo.dilation[i] * (geo.kernel[i] - 1);
-        lo[i] = reach - geo.lo[i];
-        hi[i] = reach - geo.hi[i] + extra[i];
-        interior[i] = geo.stride[i] - 1;
-        ones[i] = 1;
+    for (int i = 0; i < w.rank; i++) {
+        w.kernel[i] = geo.kernel[i];
+        w.strides[i] = geo.stride[i];
+        w.dilations[i] = geo.dilation[i];
+        w.pads[i] = geo.lo[i];
+        w.pads[w.rank + i] = geo.hi[i];
     }
-    Value *w = b_conv_backward_weight(g, n->in[1], group);
-    return expand_done(n, b_conv_padded(g, n->in[0], w, lo, hi, interior, ones, geo.dilation, group), out);
+    return expand_done(n, b_convolve_transposed(n->graph, n->in[0], n->in[1], &w, extra, node_int(n, "group", 1)), out);
 }
 
 // ---------------------------------------------------------------- Dropout

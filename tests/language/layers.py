@@ -142,6 +142,10 @@ def convolutions():
     conv("j", 'conv_transpose2d(x, "j", 3, 2, .dilation = 2, .padding = 1, .bias = NO)',
          lambda w: convolve_transposed(x, w, 1, 1, 0, 2), (4, 3, 2, 2), False)
     conv("k", 'conv_transpose3d(v, "k", 2, 2, .stride = 2)', lambda w: convolve_transposed(v, w, 2), (2, 2, 2, 2, 2))
+    conv("l", 'conv_transpose2d(x, "l", 6, 3, .stride = 3, .groups = 2, .padding = 1, .output_padding = 2)',
+         lambda w: convolve_transposed(x, w, 3, 1, 2, 1, 2), (4, 3, 3, 3))
+    conv("m", 'conv_transpose2d(x, "m", 3, 4, .stride = 2, .padding = 1)',
+         lambda w: convolve_transposed(x, w, 2, 1), (4, 3, 4, 4))
     return c
 
 
