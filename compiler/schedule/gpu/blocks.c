@@ -210,6 +210,9 @@ bool gpu_product(const Plan *plan, Kernel *k) {
     const Options *o = plan->options;
     Kernel *product = product_of(a, k);
     if (!product) return false;
+    // a nest's operations are its products, without the sums
+    product->flops += (double)product->product.of[COORD_B].size * (double)product->product.of[COORD_M].size
+        * (double)product->product.of[COORD_N].size * (double)product->product.of[COORD_K].size;
     if (gpu_rows(a, product, o)) {
         *k = *product;
         return true;
