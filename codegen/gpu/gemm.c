@@ -36,12 +36,24 @@ static bool operand_aligned(const Printing *p, int which, int n) {
     return layout_region(p->layout, v).at % (n * (int64_t)dtype_size(layout_element(p->layout, v))) == 0;
 }
 
-void glsl_finish(Printing *p, Text *out) {
+void glsl_finish_holes(bool four, Hole *holes, int *n) {
+    holes[(*n)++] = (Hole){ "C_WIDE", NULL, four ? "1" : "0" };
+    holes[(*n)++] = (Hole){ "FINISH", "acc, b, m, n", four ? "" : "finish(acc, b, m, n)" };
+    holes[(*n)++] = (Hole){ "FINISH4", "sums, b, m, n", four ? "finish4(sums, b, m, n)" : "" };
+}
+
+void glsl_finish(Printing *p, Text *out, Hole *holes, int *n) {
     const Dialect d = glsl_dialect(p);
+    const Lanes four = glsl_lanes_along(p, p->kernel->n_parallel - 1);
     Text body;
     text_init(&body, p->arena);
-    loops_print(p->arena, &body, p->kernel, &d, p->kernel->n_parallel, 1);
-    text_printf(out, "void finish(const float acc, const int i0, const int i1, const int i2) {\n%s}\n\n", body.at);
+    glsl_finish_holes(four.n > 1, holes, n);
+    if (four.n > 1) glsl_print_lanes(p, &four, &body);
+    else loops_print(p->arena, &body, p->kernel, &d, p->kernel->n_parallel, 1);
+    text_printf(out, "void %s) {\n%s}\n\n",
+        four.n > 1 ? "finish4(const vec4 sums, const int i0, const int i1, const int first" :
+                     "finish(const float acc, const int i0, const int i1, const int i2",
+        body.at);
 }
 
 void glsl_blocks(const Kernel *k, Shader *out) {
@@ -83,7 +95,7 @@ void glsl_gemm_factors(Printing *p, Text *out, Hole *holes, int *n) {
                 holes[j].text = s->b_row == 1 ? "1" : "2";
         holes[(*n)++] = (Hole){ i ? "B_RUNS" : "A_RUNS", NULL, (i ? s->b_row == 1 : s->a_row != 1) ? "1" : "0" };
     }
-    glsl_finish(p, out);
+    glsl_finish(p, out, holes, n);
 }
 
 bool glsl_gemm(Printing *p, Shader *out) {
@@ -100,8 +112,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
         holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i, "(i)") };
         holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i, "i") : "vec4(0.0)" };
     }
-    holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
-    glsl_finish(p, &body);
+    glsl_finish(p, &body, holes, &n);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;

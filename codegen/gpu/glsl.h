@@ -58,6 +58,8 @@ void glsl_pieces(Printing *p, Shader *out);             // pieces.c: the same of
 void glsl_gemm_factors(Printing *p, Text *out, Hole *holes, int *n);
 void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n);
 bool glsl_product(Printing *p, Shader *out);            // product.c
+// of a product's nest, whose b and m are known: these stores at column `at`
+void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *at);
 // product.c: the view of several elements of this dtype, its type, and element `lane` of those that were read of v
 Wide glsl_wide_of(DType d, int lanes);
 const char *glsl_wide_type(DType d, int lanes);
@@ -68,6 +70,7 @@ const char *glsl_bits_text(const Printing *p, DType d, const char *value);
 // them; the text behind the places of its axes, of which that one counts vectors
 typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;
 Lanes glsl_lanes(Printing *p);
+Lanes glsl_lanes_along(Printing *p, int axis);          // of a product's result: four along this axis, or one
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
 bool glsl_is_map(const Kernel *k);                      // neither sums nor sizes of the run
 // the nest with these stores alone, behind `place`, which says where the innermost axes are: "i1 = first"
@@ -82,8 +85,10 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
 bool glsl_attention(Printing *p, Shader *out);          // attention.c
-// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored
-void glsl_finish(Printing *p, Text *out);
+// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored; where
+// four columns can be stored at once, void finish4(sums, i0, i1, first) instead. C_WIDE, FINISH and FINISH4 say so.
+void glsl_finish(Printing *p, Text *out, Hole *holes, int *n);
+void glsl_finish_holes(bool four, Hole *holes, int *n);
 void glsl_blocks(const Kernel *k, Shader *out);         // the workgroups of a product: a block of the result each
 // what the schedule chose, as the first holes; their number. And one of them, which the layout does not allow
 int glsl_chosen(const Printing *p, Hole *holes);

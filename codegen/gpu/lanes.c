@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Loop kernels whose elements lie in order: a thread has four neighbours, or eight of 16 bits.
 //
-// In: a kernel of maps alone that stores along its last axis. Out: what a thread does with its lanes: what lies in
-// order too is read at once, then each lane is computed, then all are stored at once. A thread for each element would
-// leave a large card waiting for threads to begin, which is slower than its memory.
+// In: a kernel of maps alone that stores along its last axis, or what a product does with its sums. Out: what a thread
+// does with its lanes: what lies in order too is read at once, then each lane is computed, then all are stored at once.
+// A thread for each element would leave a large card waiting for threads to begin, which is slower than its memory; and
+// a store that the next load may overlap keeps that one waiting.
 //
 //     const int first = i1 * 4;
 //     vec4 w0;                                 what is read, where i1 is the first of the lanes
@@ -26,14 +27,29 @@ static bool is_read_wide(DType d) {
     return d == DT_F32 || d == DT_F16 || d == DT_BF16 || d == DT_U8 || d == DT_I8;
 }
 
+// Is axis i of an expression the one of the lanes? A product's indices have numbers as well, which go with the last of
+// their digits (plan.h).
+static bool is_of_lanes(const Look *l, int i) {
+    const Kernel *k = l->p->kernel;
+    return i == l->axis || (k->kind == KERNEL_PRODUCT && i == k->axes.n + l->axis);
+}
+
+static bool walks_lanes(const Look *l, const Expr *e) {
+    return e->axes_used >> l->axis & 1
+        || (l->p->kernel->kind == KERNEL_PRODUCT && e->axes_used >> (l->p->kernel->axes.n + l->axis) & 1);
+}
+
 // Does this index walk memory along the axis, from whole vectors on?
 static bool lies_in_order(const Look *l, Value *v, const Expr *index, bool whole) {
     const Kernel *k = l->p->kernel;
     const int64_t bytes = l->lanes * (int64_t)dtype_size(layout_element(l->p->layout, v));
-    int64_t coef[64], c0;
-    if (!expr_affine(index, k->axes.n, coef, &c0) || coef[l->axis] != 1) return false;
-    for (int i = 0; whole && i < k->axes.n; i++)
-        if (i != l->axis && coef[i] % l->lanes) return false;
+    const int n = k->kind == KERNEL_PRODUCT ? 2 * k->axes.n : k->axes.n;
+    int64_t coef[64], c0, step = 0;
+    if (!expr_affine(index, n, coef, &c0)) return false;
+    for (int i = 0; i < n; i++)
+        if (is_of_lanes(l, i)) step += coef[i];
+        else if (whole && coef[i] % l->lanes) return false;
+    if (step != 1) return false;
     return !whole || (c0 % l->lanes == 0 && layout_region(l->p->layout, v).at % bytes == 0);
 }
 
@@ -42,7 +58,7 @@ static void look(Look *l, const Expr *e) {
     if (!e || !l->ok || l->seen[e->id]) return;
     l->seen[e->id] = true;
     if (e->op == E_Reduce) l->ok = false;
-    if (e->op == E_Load && e->a[0]->axes_used >> l->axis & 1) {
+    if (e->op == E_Load && walks_lanes(l, e->a[0])) {
         const DType d = layout_element(l->p->layout, e->value);
         const bool fits = is_read_wide(d) && (l->lanes == 4 || dtype_size(d) == 2);
         if (!e->a[1] && fits && l->n < MAX_LANES_READ && lies_in_order(l, e->value, e->a[0], true))
@@ -88,6 +104,14 @@ bool glsl_is_map(const Kernel *k) {
         && k->stores.n > 0 && k->stores.n <= MOST_STORES;
 }
 
+static Lanes lanes_of(const Look *l) {
+    Printing *p = (Printing *)(uintptr_t)l->p;
+    Lanes out = { .n = l->lanes, .axis = l->axis };
+    out.loads = take_single(l, out.load);
+    for (int i = 0; i < out.loads; i++) p->four[i] = out.load[i]->value;
+    return out;
+}
+
 Lanes glsl_lanes(Printing *p) {
     const Kernel *k = p->kernel;
     Look l = { .p = p, .axis = k->axes.n - 1 };
@@ -96,12 +120,15 @@ Lanes glsl_lanes(Printing *p) {
     for (int i = 0; i < k->axes.n; i++) points *= k->axes.at[i].extent;
     for (l.lanes = 8; l.axis >= 0 && glsl_is_map(k) && l.lanes >= 4; l.lanes /= 2) {
         if (k->axes.at[l.axis].extent % l.lanes || points / l.lanes < LEAST_THREADS || !can(&l)) continue;
-        Lanes out = { .n = l.lanes, .axis = l.axis };
-        out.loads = take_single(&l, out.load);
-        for (int i = 0; i < out.loads; i++) p->four[i] = out.load[i]->value;
-        return out;
+        return lanes_of(&l);
     }
     return (Lanes){ .n = 1 };
+}
+
+Lanes glsl_lanes_along(Printing *p, int axis) {
+    Look l = { .p = p, .axis = axis, .lanes = 4 };
+    const bool whole = axis >= 0 && p->kernel->axes.at[axis].extent % l.lanes == 0;
+    return whole && can(&l) ? lanes_of(&l) : (Lanes){ .n = 1 };
 }
 
 // ---------------------------------------------------------------- the text
@@ -156,14 +183,22 @@ void glsl_print_nest(Printing *p, Text *out, const Dialect *d, const Store *stor
     loops_print(p->arena, out, k, d, k->n_parallel, 2);
 }
 
+// The nest where the lanes' axis is `at`.
+static void print_nest(Printing *p, const Lanes *l, Text *out, const Dialect *d, const Store *stores, int n,
+    const char *at) {
+    if (p->kernel->kind == KERNEL_PRODUCT) glsl_product_nest(p, out, d, stores, n, at);
+    else glsl_print_nest(p, out, d, stores, n, arena_printf(p->arena, "i%d = %s", l->axis, at));
+}
+
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
     const Kernel *k = p->kernel;
     Arena *a = p->arena;
-    const char *first = arena_printf(a, "i%d = first", l->axis), *each = arena_printf(a, "i%d = first + lane", l->axis);
+    const char *first = "first", *each = "first + lane";
     Expr *none = expr_index(k->exprs, 0);
     Dialect d = glsl_dialect(p);
     p->lanes = l->n;
-    if (k->axes.at[l->axis].extent == l->n) text_printf(out, "    const int first = 0;\n");
+    if (k->kind != KERNEL_LOOP) {}                      // a parameter
+    else if (k->axes.at[l->axis].extent == l->n) text_printf(out, "    const int first = 0;\n");
     else text_printf(out, "    const int first = i%d * %d;\n", l->axis, l->n);
     d.load = load_whole;
     d.store = keep_whole;
@@ -171,7 +206,7 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
         const Expr *e = l->load[p->lane_at];
         const Store s = { k->stores.at[0].value, none, NULL, (Expr *)(uintptr_t)e, RED_NONE };
         text_printf(out, "    %s w%d;\n    {\n", glsl_wide_type(layout_element(p->layout, e->value), l->n), p->lane_at);
-        glsl_print_nest(p, out, &d, &s, 1, first);
+        print_nest(p, l, out, &d, &s, 1, first);
         text_printf(out, "    }\n");
     }
     for (int i = 0; i < k->stores.n; i++)
@@ -180,11 +215,12 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
     d.store = keep_lane;
     p->n_four = l->loads;
     text_printf(out, "    [[unroll]] for (int lane = 0; lane < %d; lane++) {\n", l->n);
-    glsl_print_nest(p, out, &d, k->stores.at, k->stores.n, each);
+    if (k->kind != KERNEL_LOOP) text_printf(out, "        const float acc = sums[lane];\n");
+    print_nest(p, l, out, &d, k->stores.at, k->stores.n, each);
     text_printf(out, "    }\n    {\n");
     d.store = store_whole;
     Store *stores = arena_copy(a, k->stores.at, sizeof *stores * (size_t)k->stores.n);
     for (int i = 0; i < k->stores.n; i++) stores[i].expr = none;
-    glsl_print_nest(p, out, &d, stores, k->stores.n, first);
+    print_nest(p, l, out, &d, stores, k->stores.n, first);
     text_printf(out, "    }\n");
 }

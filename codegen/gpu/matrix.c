@@ -109,7 +109,7 @@ static void operands(Printing *p, Text *out, DType to, int wide[2], bool runs[2]
         holes[(*n)++] = (Hole){ i ? "B8_AT" : "A8_AT", "own, k",
             wide[i] ? eight_text(p, out, i, to, eight[i]) : "uvec4(0u)" };
     }
-    glsl_finish(p, out);
+    glsl_finish(p, out, holes, n);
 }
 
 // Of one found in a loop nest.
@@ -149,13 +149,12 @@ void glsl_matrix(Printing *p, Shader *out) {
     (gemm ? operands : factors)(p, &body, out->matrices, wide, runs, holes, &n);
     const struct { const char *name; Dim value; } numbers[] = { { "BATCH", batch }, { "M", m }, { "N", n_columns },
         { "K", terms }, { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn },
-        { "SLICES", b->slices }, { "SHARES", u->shares }, { "BUFFERS", b->buffers }, { "AHEAD", b->ahead },
-        { "A_WIDE", wide[0] }, { "B_WIDE", wide[1] }, { "A_RUNS", runs[0] }, { "B_RUNS", runs[1] } };
+        { "SLICES", b->slices }, { "SHARES", u->shares }, { "A_WIDE", wide[0] }, { "B_WIDE", wide[1] },
+        { "A_RUNS", runs[0] }, { "B_RUNS", runs[1] } };
     for (size_t i = 0; i < COUNT(numbers); i++)
         holes[n++] = (Hole){ numbers[i].name, NULL, number_text(p->arena, numbers[i].value) };
     holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
     holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
-    holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     template_fill(p->arena, &body, "glsl/gemm_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, glsl_share_memory(p), body.at, out);
     out->points = batch * m * n_columns;

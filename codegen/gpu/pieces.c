@@ -13,7 +13,7 @@ void glsl_pieces(Printing *p, Shader *out) {
     const MatrixBlock *b = k->units.block;
     const bool gemm = k->kind == KERNEL_GEMM;
     const struct { const char *name; int64_t value; } numbers[] = { { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk },
-        { "WM", b->wm }, { "WN", b->wn }, { "SHARES", k->units.shares }, { "BUFFERS", b->buffers } };
+        { "WM", b->wm }, { "WN", b->wn }, { "SHARES", k->units.shares }, { "BUFFERS", 1 } };
     Hole holes[MAX_HOLES];
     int n = 0;
     Text body;
@@ -30,7 +30,6 @@ void glsl_pieces(Printing *p, Shader *out) {
     if (gemm) {
         holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
         holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
-        holes[n++] = (Hole){ "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" };
     }
     template_fill(p->arena, &body, "glsl/gemm_pieces.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, glsl_share_memory(p), body.at, out);

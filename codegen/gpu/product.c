@@ -232,13 +232,27 @@ static void print_four(Printing *p, Text *out, int which, int64_t wide) {
     text_printf(out, ");\n}\n\n");
 }
 
-// void finish(acc, b, m, n): what becomes of the sum at that batch, row and column, and where it is stored
-static void print_finish(Printing *p, Text *out) {
+void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *at) {
+    uint64_t used = 0;
+    for (int i = 0; i < n; i++) used |= stores[i].expr->axes_used | stores[i].index->axes_used;
+    text_printf(out, "    const int n = %s;\n", at);
+    for (int i = 0; i < COORDS; i++) print_digits(out, p->kernel, i, used);
+    for (int i = 0; i < n; i++) print_body(p, out, d, stores[i].expr, stores[i].index);
+}
+
+// What becomes of the sum at a batch, row and column, or of four columns', and where it is stored (gemm.c).
+static void print_finish(Printing *p, Text *out, Hole *holes, int *n) {
+    const Coordinate *columns = &p->kernel->product.of[COORD_N];
+    const Lanes four = glsl_lanes_along(p, columns->n && !p->kernel->product.few ? columns->axis[columns->n - 1] : -1);
     const Dialect d = glsl_dialect(p);
-    const Store *s = &p->kernel->stores.at[0];
-    text_printf(out, "void finish(const float acc, const int b, const int m, const int n) {\n");
-    for (int i = 0; i < COORDS; i++) print_digits(out, p->kernel, i, s->expr->axes_used | s->index->axes_used);
-    print_body(p, out, &d, s->expr, s->index);
+    glsl_finish_holes(four.n > 1, holes, n);
+    if (four.n > 1) {
+        text_printf(out, "void finish4(const vec4 sums, const int b, const int m, const int first) {\n");
+        glsl_print_lanes(p, &four, out);
+    } else {
+        text_printf(out, "void finish(const float acc, const int b, const int m, const int column) {\n");
+        glsl_product_nest(p, out, &d, p->kernel->stores.at, 1, "column");
+    }
     text_printf(out, "}\n\n");
 }
 
@@ -298,7 +312,7 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out);
+    print_finish(p, out, holes, n);
 }
 
 // ---------------------------------------------------------------- the whole
@@ -330,8 +344,7 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
         { "A_OWN_AT", "b, m", "A_own_at(b, m)" }, { "B_OWN_AT", "b, n", "B_own_at(b, n)" },
         { "A_AT", "own, k", "A_at(own, k)" }, { "B_AT", "own, k", "B_at(own, k)" },
         { "A4_AT", "b, m, k", "A4_at(b, m, k)" }, { "B4_AT", "b, k, n", "B4_at(b, k, n)" },
-        { "PART", "i", "parts[parts_at + (i)]" }, { "COUNT", "i", "counts[counts_at + (i)]" },
-        { "FINISH", "acc, b, m, n", "finish(acc, b, m, n)" } };
+        { "PART", "i", "parts[parts_at + (i)]" }, { "COUNT", "i", "counts[counts_at + (i)]" } };
     const Kernel *k = p->kernel;
     for (int i = 0; i < 2; i++) {
         const int64_t along = template_hole_value(k, wide[i]);
@@ -342,7 +355,7 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
         else print_element(p, out, i, false);
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out);
+    print_finish(p, out, holes, n);
 }
 
 bool glsl_product(Printing *p, Shader *out) {

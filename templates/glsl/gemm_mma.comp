@@ -3,16 +3,15 @@
  * sums in fp32.
  *
  * A workgroup computes a block of BM x BN, each of its subgroups WM x WN of it, in matrices of 16 x 16. Blocks of A and
- * B, BK terms deep, go through shared memory, in vectors of eight elements; those of the next AHEAD steps are on their
- * way while these are multiplied. Where there are few blocks, SLICES teams of subgroups take a share each of a block's
- * terms, and SHARES workgroups: all but the last to be done leave their sums in memory, and that one adds them up,
- * always in the same order. Sums leave through shared memory as well, since a matrix lies in a subgroup's registers in
- * an order that only the device knows.
+ * B, BK terms deep, go through shared memory, in vectors of eight elements. While a step is multiplied, the next one
+ * goes from registers into its own half of shared memory, and the one after that comes from far memory into registers.
+ * Where there are few blocks, SLICES teams of subgroups take a share each of a block's terms, and SHARES workgroups:
+ * all but the last to be done leave their sums in memory, and that one adds them up, always in the same order. Sums
+ * leave through shared memory as well, four neighbours of a row at a time, since a matrix lies in a subgroup's
+ * registers in an order that only the device knows.
  *
  *   BATCH M N K       sizes
  *   BM BN BK          block;  WM WN: of a subgroup; multiples of 16, BK of 16 * SLICES
- *   BUFFERS           1, or 2: a block's successor has room of its own, which saves a barrier
- *   AHEAD             1 or more
  *   A_WIDE B_WIDE     1: eight elements are read at once along k, from a multiple of 8 on, as K is one;  2: along m, or
  *                     n. Else 0, and A_RUNS B_RUNS: do neighbours in memory lie along k?
  *   A_OWN B_OWN       what an element's place needs of its row (b, m) or column (b, n), made once: a type, and
@@ -21,7 +20,8 @@
  *   A8_AT(own, k) B8_AT(own, k)    those of eight, from there on along k, or along m or n, as a uvec4
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
  *                     each block, 0 before and after
- *   FINISH(acc, b, m, n)    stores C's element
+ *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
+ *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
  *
  * Dimensions of matrices carry a mark of which axis they are, M, N or K: which factor a matrix is follows from its two,
  * and codegen/gpu/cooperative.c, which makes a module for VK_KHR_cooperative_matrix of this one, has to say so.
@@ -50,8 +50,6 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define WN 32
 #define SLICES 1
 #define SHARES 2
-#define BUFFERS 2
-#define AHEAD 2
 #define A_WIDE 1
 #define B_WIDE 2
 #define A_RUNS 1
@@ -66,7 +64,9 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define B8_AT(own, k) memory8[12288 + ((k) * N + (own)) / 8]
 #define PART(i) parts[172032 + (i)]
 #define COUNT(i) counts[1179648 + (i)]
+#define C_WIDE 0
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = uint16_t(packHalf2x16(vec2(acc, 0.0)))
+#define FINISH4(sums, b, m, n) memory8[86016 + (((b) * M + (m)) * N + (n)) / 8] = floatBitsToUint(sums)
 // end holes
 
 /* Do a block's vectors run along k, as the elements lie? Conditions below that begin with a hole are settled when it is
@@ -88,7 +88,7 @@ const int B_ROW = BN / 8, B_SIZE = BK * (B_ROW + 1);
 #endif
 const int A_VECTORS = BM * BK / 8, A_EACH = (A_VECTORS + THREADS - 1) / THREADS;
 const int B_VECTORS = BN * BK / 8, B_EACH = (B_VECTORS + THREADS - 1) / THREADS;
-const int BUFFER = A_SIZE + B_SIZE;
+const int BUFFER = A_SIZE + B_SIZE, TURNS = BK / SLICES / 16;       // TURNS: of 16 terms, in a step
 // sums of 16 rows of each subgroup, on their way out
 const int STRIP_ROW = WN / 4 + 1, STRIP = 16 * STRIP_ROW, STRIPS = STRIP * TEAM * SLICES;
 // nothing of a block lies outside
@@ -99,7 +99,7 @@ const int BAND = 8;    // workgroups that follow one another share this many row
 
 layout(local_size_x = 32 * (BM / WM) * (BN / WN) * SLICES) in;
 
-shared uvec4 block[BUFFER * BUFFERS > STRIPS ? BUFFER * BUFFERS : STRIPS];
+shared uvec4 block[2 * BUFFER > STRIPS ? 2 * BUFFER : STRIPS];
 #if SHARES > 1
 shared bool last;
 #endif
@@ -163,6 +163,91 @@ ivec2 block_place()
     return ivec2(first + rest % rows, rest / rows) * ivec2(BM, BN);
 }
 
+/* The sums of row m, columns n to n + 3, those of them that there are. */
+void finish_four(const vec4 sum, const int b, const int m, const int n)
+{
+    if (M % BM != 0 && m >= M)
+        return;
+#if C_WIDE
+    if (N % BN == 0 || n < N) {
+        FINISH4(sum, b, m, n);
+    }
+#else
+    [[unroll]] for (int j = 0; j < 4; j++)
+        if (N % BN == 0 || n + j < N) {
+            FINISH(sum[j], b, m, n + j);
+        }
+#endif
+}
+
+/* Functions of main's variables, whose arguments are known when compiling.
+ *
+ * Step `step` of far memory into registers, if it is one. */
+#define BRING(step) \
+    if ((step) < stop) { \
+        [[unroll]] for (int i = 0; i < A_EACH; i++) { \
+            const ivec2 p = place(local + i * THREADS, A_ROW, A_ALONG_K); \
+            if (A_VECTORS % THREADS == 0 || local + i * THREADS < A_VECTORS) \
+                a_next[i] = a_load(a_own[i], b, at.x + p.x, (step) * BK + p.y); \
+        } \
+        [[unroll]] for (int i = 0; i < B_EACH; i++) { \
+            const ivec2 p = place(local + i * THREADS, B_ROW, B_ALONG_K); \
+            if (B_VECTORS % THREADS == 0 || local + i * THREADS < B_VECTORS) \
+                b_next[i] = b_load(b_own[i], b, (step) * BK + p.y, at.y + p.x); \
+        } \
+    }
+
+/* What the registers have, to the half of shared memory that begins there. */
+#define PUT(begins) \
+    [[unroll]] for (int i = 0; i < A_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (A_VECTORS % THREADS == 0 || v < A_VECTORS) \
+            block[(begins) + v / A_ROW * (A_ROW + 1) + v % A_ROW] = a_next[i]; \
+    } \
+    [[unroll]] for (int i = 0; i < B_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (B_VECTORS % THREADS == 0 || v < B_VECTORS) \
+            block[(begins) + A_SIZE + v / B_ROW * (B_ROW + 1) + v % B_ROW] = b_next[i]; \
+    }
+
+/* The matrices of turn `turn` of the step that lies there. */
+#define TAKE(begins, turn) { \
+        const int from = slice * (BK / SLICES) + (turn) * 16; \
+        [[unroll]] for (int i = 0; i < WM / 16; i++) { \
+            const int row = my + i * 16; \
+            coopMatLoadNV(x[i], block, \
+                (begins) + (A_ALONG_K ? row * (A_ROW + 1) + from / 8 : from * (A_ROW + 1) + row / 8), A_ROW + 1, \
+                !A_ALONG_K); \
+        } \
+        [[unroll]] for (int j = 0; j < WN / 16; j++) { \
+            const int column = nx + j * 16; \
+            coopMatLoadNV(y[j], block, \
+                (begins) + A_SIZE \
+                    + (B_ALONG_K ? column * (B_ROW + 1) + from / 8 : from * (B_ROW + 1) + column / 8), \
+                B_ROW + 1, B_ALONG_K); \
+        } \
+    }
+
+#define MULTIPLY \
+    [[unroll]] for (int j = 0; j < WN / 16; j++) \
+        [[unroll]] for (int i = 0; i < WM / 16; i++) acc[i][j] = coopMatMulAddNV(x[i], y[j], acc[i][j]);
+
+/* Step `step`, which lies `here`. What lay `there`, nobody reads any more, and the next one goes there while this is
+ * multiplied. */
+#define STEP(step, here, there) { \
+        [[unroll]] for (int turn = 0; turn < TURNS; turn++) { \
+            TAKE(here, turn) \
+            if (turn == 0) { \
+                if ((step) + 1 < stop) { \
+                    PUT(there) \
+                } \
+                BRING((step) + 2) \
+            } \
+            MULTIPLY \
+        } \
+        barrier(); \
+    }
+
 void main()
 {
     const int local = int(gl_LocalInvocationIndex), subgroup = int(gl_SubgroupID), lane = int(gl_SubgroupInvocationID);
@@ -172,7 +257,9 @@ void main()
     const int first = share * EACH_STEPS, stop = min(first + EACH_STEPS, STEPS);
     const ivec2 at = block_place();
     MATRIX_C acc[WM / 16][WN / 16];
-    uvec4 a_next[AHEAD][A_EACH], b_next[AHEAD][B_EACH];
+    MATRIX_A x[WM / 16];
+    MATRIX_B y[WN / 16];
+    uvec4 a_next[A_EACH], b_next[B_EACH];
     A_OWN a_own[A_EACH];
     B_OWN b_own[B_EACH];
     [[unroll]] for (int i = 0; i < A_EACH; i++)
@@ -181,61 +268,16 @@ void main()
         b_own[i] = B_OWN_AT(b, at.y + place(local + i * THREADS, B_ROW, B_ALONG_K).x);
     [[unroll]] for (int i = 0; i < WM / 16; i++)
         [[unroll]] for (int j = 0; j < WN / 16; j++) acc[i][j] = MATRIX_C(0.0);
-    for (int round = first - AHEAD; round < stop; round += AHEAD)
-        [[unroll]] for (int d = 0; d < AHEAD; d++) {
-            const int step = round + d;
-            const int base = (step - first + AHEAD * BUFFERS) % BUFFERS * BUFFER;
-            if (step >= first && step < stop) {
-                [[unroll]] for (int i = 0; i < A_EACH; i++) {
-                    const int v = local + i * THREADS;
-                    if (A_VECTORS % THREADS == 0 || v < A_VECTORS)
-                        block[base + v / A_ROW * (A_ROW + 1) + v % A_ROW] = a_next[d][i];
-                }
-                [[unroll]] for (int i = 0; i < B_EACH; i++) {
-                    const int v = local + i * THREADS;
-                    if (B_VECTORS % THREADS == 0 || v < B_VECTORS)
-                        block[base + A_SIZE + v / B_ROW * (B_ROW + 1) + v % B_ROW] = b_next[d][i];
-                }
-                barrier();
-            }
-            /* the pieces of a step after this one, into registers */
-            const int k0 = (step + AHEAD) * BK;
-            if (step + AHEAD < stop) {
-                [[unroll]] for (int i = 0; i < A_EACH; i++) {
-                    const ivec2 p = place(local + i * THREADS, A_ROW, A_ALONG_K);
-                    if (A_VECTORS % THREADS == 0 || local + i * THREADS < A_VECTORS)
-                        a_next[d][i] = a_load(a_own[i], b, at.x + p.x, k0 + p.y);
-                }
-                [[unroll]] for (int i = 0; i < B_EACH; i++) {
-                    const ivec2 p = place(local + i * THREADS, B_ROW, B_ALONG_K);
-                    if (B_VECTORS % THREADS == 0 || local + i * THREADS < B_VECTORS)
-                        b_next[d][i] = b_load(b_own[i], b, k0 + p.y, at.y + p.x);
-                }
-            }
-            if (step >= first && step < stop) {
-                [[unroll]] for (int k = 0; k < BK / SLICES; k += 16) {
-                    const int from = slice * (BK / SLICES) + k;
-                    MATRIX_A x[WM / 16];
-                    [[unroll]] for (int i = 0; i < WM / 16; i++) {
-                        const int row = my + i * 16;
-                        coopMatLoadNV(x[i], block,
-                            base + (A_ALONG_K ? row * (A_ROW + 1) + from / 8 : from * (A_ROW + 1) + row / 8),
-                            A_ROW + 1, !A_ALONG_K);
-                    }
-                    [[unroll]] for (int j = 0; j < WN / 16; j++) {
-                        const int column = nx + j * 16;
-                        MATRIX_B y;
-                        coopMatLoadNV(y, block,
-                            base + A_SIZE +
-                                (B_ALONG_K ? column * (B_ROW + 1) + from / 8 : from * (B_ROW + 1) + column / 8),
-                            B_ROW + 1, B_ALONG_K);
-                        [[unroll]] for (int i = 0; i < WM / 16; i++) acc[i][j] = coopMatMulAddNV(x[i], y, acc[i][j]);
-                    }
-                }
-                if (BUFFERS == 1)
-                    barrier();
-            }
-        }
+    BRING(first)
+    PUT(0)
+    BRING(first + 1)
+    barrier();
+    for (int step = first; step < stop; step += 2) {
+        STEP(step, 0, BUFFER)
+        if (step + 1 == stop)
+            break;
+        STEP(step + 1, BUFFER, 0)
+    }
     const int id = (b * ((M + BM - 1) / BM) + at.x / BM) * ((N + BN - 1) / BN) + at.y / BN;
     barrier();
     [[unroll]] for (int i = 0; i < WM / 16; i++) {
@@ -251,14 +293,11 @@ void main()
             PART((id * SHARES + share) * FOURS + (i * TEAM + part) * (4 * WN) + e) = sum;
         }
 #else
-        for (int e = slice * LANES + lane; e < 16 * WN; e += LANES * SLICES) {
-            const int m = at.x + my + i * 16 + e / WN, n = at.y + nx + e % WN;
-            const int from = part * STRIP + e / WN * STRIP_ROW + e % WN / 4;
-            float sum = uintBitsToFloat(block[from][e % 4]);
-            [[unroll]] for (int s = 1; s < SLICES; s++) sum += uintBitsToFloat(block[from + s * TEAM * STRIP][e % 4]);
-            if ((M % BM == 0 || m < M) && (N % BN == 0 || n < N)) {
-                FINISH(sum, b, m, n);
-            }
+        for (int e = slice * LANES + lane; e < 4 * WN; e += LANES * SLICES) {
+            const int from = part * STRIP + e / (WN / 4) * STRIP_ROW + e % (WN / 4);
+            vec4 sum = uintBitsToFloat(block[from]);
+            [[unroll]] for (int s = 1; s < SLICES; s++) sum += uintBitsToFloat(block[from + s * TEAM * STRIP]);
+            finish_four(sum, b, at.x + my + i * 16 + e / (WN / 4), at.y + nx + e % (WN / 4) * 4);
         }
 #endif
         barrier();
@@ -289,10 +328,8 @@ void main()
             const int n = at.y + strip % ACROSS * WN + e % (WN / 4) * 4;
             vec4 sum = vec4(0.0);
             [[unroll]] for (int s = 0; s < SHARES; s++) sum += parts_of[t][s];
-            [[unroll]] for (int j = 0; j < 4; j++)
-                if (e < FOURS && (M % BM == 0 || m < M) && (N % BN == 0 || n + j < N)) {
-                    FINISH(sum[j], b, m, n + j);
-                }
+            if (e < FOURS)
+                finish_four(sum, b, m, n);
         }
     }
 #endif

@@ -127,8 +127,8 @@ static void test_units(void **state) {
     for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
         for (int wide = 1; wide <= 2; wide++) {
             const struct { const char *name; int64_t value; } holes[] = { { "BM", b->bm }, { "BN", b->bn },
-                { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn }, { "SLICES", b->slices }, { "BUFFERS", b->buffers },
-                { "AHEAD", b->ahead }, { "A_WIDE", wide }, { "B_WIDE", wide } };
+                { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn }, { "SLICES", b->slices },
+                { "A_WIDE", wide }, { "B_WIDE", wide } };
             SpirvModule m;
             char *text = with_hole(template_text("glsl/gemm_mma.comp"), "SHARES", wide);
             for (size_t i = 0; i < COUNT(holes); i++) {

@@ -22,9 +22,9 @@ const TuneForm tune_product = { "product", 8,
 const TuneForm tune_rows = { "rows", 3,
     { TUNE_INT(RowThreads, across), TUNE_INT(RowThreads, along), TUNE_WIDE(RowThreads, shares) } };
 #define OF_UNITS(f) { #f, offsetof(MatrixShares, block.f), false }
-const TuneForm tune_units = { "units", 9,
-    { OF_UNITS(bm), OF_UNITS(bn), OF_UNITS(bk), OF_UNITS(wm), OF_UNITS(wn), OF_UNITS(slices), OF_UNITS(buffers),
-        OF_UNITS(ahead), TUNE_WIDE(MatrixShares, shares) } };
+const TuneForm tune_units = { "units", 7,
+    { OF_UNITS(bm), OF_UNITS(bn), OF_UNITS(bk), OF_UNITS(wm), OF_UNITS(wn), OF_UNITS(slices),
+        TUNE_WIDE(MatrixShares, shares) } };
 
 // ---------------------------------------------------------------- what templates and devices allow
 // ROOM: of shared memory, for blocks and then for sums: 32 KiB, which devices of Vulkan 1.2 have, less a flag's

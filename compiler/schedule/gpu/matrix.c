@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Which block a workgroup computes on a GPU's matrix units (templates/glsl/gemm_mma.comp).
 //
-// In: a product whose factors have 16 bits. Out: a row of the table, and shares. As for other products (gemm.c) a block
-// takes a step for bk terms, which is a way to memory and back and then arithmetic; here the way is the longer part
-// unless blocks are large, so that products of few blocks want deep ones, whose terms several subgroups share, several
-// steps on their way at once, and several workgroups for a block.
+// In: a product whose factors have 16 bits. Out: a row of the table, and shares. A block takes a step for bk terms,
+// whose way from memory is as long as the arithmetic of two steps before it. A core holds one block of most rows at a
+// time, since what such programs have of its shared memory is 48 KiB: so a product has rounds, and the blocks of the
+// last one should be many. Products of few blocks want some that several subgroups share the terms of, and several
+// workgroups for a block.
 #include "matrix.h"
 #include "tile.h"
 #include "ir/expr.h"
 #include "schedule/cpu/tune.h"
 #include "schedule/schedule.h"
 
-#include <string.h>
+#include <math.h>
 
-// None wants more than 256 threads and 48 KiB of shared memory.
+// None wants more than 256 threads and 48 KiB of shared memory. As measured on an H100, but for the last
+// and for 128 x 64, which is 64 x 128 turned.
 const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS] = {
-    { 128, 128, 64, 32, 64, 1, 1, 1, 1.00 },
-    { 64, 64, 64, 32, 32, 1, 1, 1, 0.45 },
-    { 64, 64, 64, 32, 32, 1, 1, 2, 0.45 },
-    { 32, 64, 64, 32, 32, 2, 1, 1, 0.26 },
-    { 32, 64, 128, 32, 32, 4, 1, 1, 0.26 },
-    { 32, 64, 128, 32, 32, 4, 1, 2, 0.26 },
-    { 32, 32, 64, 16, 16, 1, 2, 1, 0.20 },
-    { 32, 32, 128, 32, 32, 4, 1, 1, 0.20 },
-    { 32, 32, 128, 32, 32, 4, 1, 2, 0.20 },
+    { 128, 256, 16, 64, 64, 1, 1, 1.00, 1.00 },
+    { 128, 128, 32, 32, 64, 1, 1, 0.92, 0.92 },
+    { 64, 128, 32, 32, 32, 1, 1, 0.63, 0.63 },
+    { 128, 64, 32, 32, 32, 1, 1, 0.63, 0.63 },
+    { 64, 64, 64, 32, 16, 1, 1, 0.51, 0.51 },
+    { 64, 64, 32, 32, 32, 1, 2, 0.36, 0.57 },
+    { 32, 128, 64, 32, 32, 1, 1, 0.44, 0.44 },
+    { 32, 64, 64, 32, 32, 4, 1, 0.36, 0.36 },
+    { 32, 32, 128, 32, 32, 4, 1, 0.20, 0.20 },
 };
 
-// As measured on an H100. macs: multiply-adds of a core in a microsecond, of the largest block; way: to memory and
-// back; ahead: the same with two steps on their way at once
-static const struct { double cores, macs, way, ahead; } machine = { 132, 727e3, 0.75, 0.6 };
+// macs: multiply-adds of a core in a microsecond, of the largest block; way: the first step's from memory, and the
+// sums' there; launch: until the first workgroup begins
+static const struct { double cores, macs, way, launch; } machine = { 132, 900e3, 0.75, 1.0 };
 
 static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
     return s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
@@ -43,12 +45,25 @@ static double adding_time(const MatrixShares *c, double groups) {
         + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
 }
 
+// By its numbers: a row has bytes between them that are anything.
+const MatrixBlock *gpu_matrix_row(const MatrixBlock *of) {
+    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
+        if (b->bm == of->bm && b->bn == of->bn && b->bk == of->bk && b->wm == of->wm && b->wn == of->wn
+            && b->slices == of->slices)
+            return b;
+    return NULL;
+}
+
 double gpu_matrix_time(const ProductShape *s, const MatrixShares *c) {
     const MatrixBlock *b = &c->block;
-    const double groups = (double)(blocks_of(s, b) * c->shares),
+    const double groups = (double)(blocks_of(s, b) * c->shares), held = machine.cores * b->together,
+                 rounds = ceil(groups / held),
+                 each = ceil(groups / rounds / machine.cores),
+                 work = (double)b->bm * b->bn * b->bk / machine.macs, alone = work / b->alone,
+                 step = each * work / b->share > alone ? each * work / b->share : alone,
                  sums = c->shares == 1 ? 0 : adding_time(c, groups);
-    return gpu_steps_time(groups, ceil_div(ceil_div(s->k, b->bk), c->shares), machine.cores,
-        b->ahead > 1 ? machine.ahead : machine.way, (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
+    return machine.launch + rounds * ((double)ceil_div(ceil_div(s->k, b->bk), c->shares) * step + 2 * machine.way)
+        + sums;
 }
 
 bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
@@ -62,20 +77,14 @@ bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
 bool gpu_matrix_recorded(const char *choice, MatrixShares *c) {
     MatrixShares one = { .shares = 1 };
     if (!choice || !tune_parse(&tune_units, choice, &one)) return false;
-    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
-        if (!memcmp(&one.block, b, offsetof(MatrixBlock, share))) {
-            *c = (MatrixShares){ *b, one.shares };
-            return true;
-        }
-    return false;
+    const MatrixBlock *row = gpu_matrix_row(&one.block);
+    if (row) *c = (MatrixShares){ *row, one.shares };
+    return row != NULL;
 }
 
-// windows: what says where the elements of a window lie takes the registers of a second step on its way
-static MatrixShares best_shares(const ProductShape *s, bool windows) {
+static MatrixShares best_shares(const ProductShape *s) {
     MatrixShares best = { gpu_matrix_blocks[0], 1 };
     for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
-        if (windows && b->ahead > 1) continue;
-        else
         for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
             const MatrixShares one = { *b, shares };
             if (gpu_matrix_fits(s, &one) && gpu_matrix_time(s, &one) < gpu_matrix_time(s, &best)) best = one;
@@ -118,9 +127,8 @@ void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
     MatrixShares c;
     if (!p->options->precision || p->options->no_units || p->parent || !has_halves(p, k)) return;
     if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c))
-        c = best_shares(s, k->kind == KERNEL_PRODUCT);
-    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
-        if (!memcmp(&c.block, b, offsetof(MatrixBlock, share))) k->units.block = b;
+        c = best_shares(s);
+    k->units.block = gpu_matrix_row(&c.block);
     k->units.shares = c.shares;
     k->units.blocks = blocks_of(s, &c.block);
     const int64_t bytes = k->units.blocks * c.shares * c.block.bm * c.block.bn * (int64_t)sizeof(float);
