@@ -8,8 +8,6 @@
  * time into shared memory, of each value CV, so that vectors of any length go. Keys that no query of the workgroup
  * sees are left out by whole blocks.
  *
- * What a block is multiplied with next, its values or the next keys, is on its way into registers meanwhile.
- *
  * A thread has TM queries, and of a block every ACROSS'th key and vector of four elements of values: what it has of a
  * row it adds up alone until the end, and only tops are told each other in each block.
  *
@@ -66,8 +64,6 @@ const int THREADS = BM / TM * ACROSS, KEYS = BN / ACROSS;
 const int K4 = (DK + 3) / 4, V4 = (DV + 3) / 4;         /* vectors of a query and of a value */
 const int CK4 = CK / 4, CV4 = CV / 4, EACH = (CV4 + ACROSS - 1) / ACROSS;
 const int K_PIECES = (K4 + CK4 - 1) / CK4, V_PIECES = (V4 + CV4 - 1) / CV4;
-const int K_VECTORS = BN * CK4, K_EACH = (K_VECTORS + THREADS - 1) / THREADS;     /* of a piece; those of a thread */
-const int V_VECTORS = BN * CV4, V_EACH = (V_VECTORS + THREADS - 1) / THREADS;
 /* in vectors; a row's last one is room alone, so that threads of neighbouring keys meet other banks */
 const int PITCH = (CK4 > CV4 ? CK4 : CV4) + 1, QUERY_PITCH = K_PIECES * CK4 + 1, P_PITCH = BN / 4 + 1;
 
@@ -119,24 +115,6 @@ vec4 value_at(const int b0, const int b1, const int b2, const int n, const int d
     return x;
 }
 
-/* Functions of main's variables: piece c of the keys, or values, from n0 on into registers, and from there to the
- * block. */
-#define BRING(next, EACH_OF, C4, VECTORS, element_at, n0, c) \
-    [[unroll]] for (int i = 0; i < EACH_OF; i++) { \
-        const int v = local + i * THREADS, n = (n0) + v / C4; \
-        next[i] = vec4(0.0); \
-        if (n < stop && (VECTORS % THREADS == 0 || v < VECTORS)) \
-            next[i] = element_at(b0, b1, b2, n, ((c) * C4 + v % C4) * 4); \
-    }
-#define BRING_KEYS(n0, c) BRING(keys, K_EACH, CK4, K_VECTORS, key_at, n0, c)
-#define BRING_VALUES(n0, c) BRING(values, V_EACH, CV4, V_VECTORS, value_at, n0, c)
-#define PUT(next, EACH_OF, C4, VECTORS) \
-    [[unroll]] for (int i = 0; i < EACH_OF; i++) { \
-        const int v = local + i * THREADS; \
-        if (VECTORS % THREADS == 0 || v < VECTORS) \
-            block[v / C4 * PITCH + v % C4] = next[i]; \
-    }
-
 void main()
 {
     const float lowest = uintBitsToFloat(0xff800000u);
@@ -144,14 +122,12 @@ void main()
     const int m0 = int(gl_WorkGroupID.x) * BM, b0 = int(gl_WorkGroupID.z);
     const int b1 = int(gl_WorkGroupID.y) / BATCH2, b2 = int(gl_WorkGroupID.y) % BATCH2;
     float top[TM], total[TM];
-    vec4 sums[TM][V_PIECES][EACH], keys[K_EACH], values[V_EACH];
-    [[unroll]] for (int i = 0; i < (BM * QUERY_PITCH + THREADS - 1) / THREADS; i++) {
-        const int v = local + i * THREADS, m = m0 + v / QUERY_PITCH;
-        vec4 x = vec4(0.0);
-        if (v < BM * QUERY_PITCH && (M % BM == 0 || m < M))
-            x = query_at(b0, b1, b2, m, v % QUERY_PITCH * 4);
-        if (v < BM * QUERY_PITCH)
-            queries[v] = x;
+    vec4 sums[TM][V_PIECES][EACH];
+    for (int i = local; i < BM * QUERY_PITCH; i += THREADS) {
+        const int m = m0 + i / QUERY_PITCH;
+        queries[i] = vec4(0.0);
+        if (M % BM == 0 || m < M)
+            queries[i] = query_at(b0, b1, b2, m, i % QUERY_PITCH * 4);
     }
     [[unroll]] for (int i = 0; i < TM; i++) {
         top[i] = lowest;
@@ -169,20 +145,20 @@ void main()
     }
     from = min(from, stop) / BN * BN;
 #endif
-    BRING_KEYS(from, 0)
     for (int n0 = from; n0 < stop; n0 += BN) {
         float score[TM][KEYS];
         [[unroll]] for (int i = 0; i < TM; i++)
             [[unroll]] for (int j = 0; j < KEYS; j++) score[i][j] = 0.0;
         for (int c = 0; c < K_PIECES; c++) {
             barrier(); /* the block's last readers are done; the queries are there */
-            PUT(keys, K_EACH, CK4, K_VECTORS)
-            barrier();
-            if (c + 1 < K_PIECES) {
-                BRING_KEYS(n0, c + 1)
-            } else {
-                BRING_VALUES(n0, 0)
+            for (int i = local; i < BN * CK4; i += THREADS) {
+                const int n = n0 + i / CK4;
+                vec4 x = vec4(0.0);
+                if (n < stop)
+                    x = key_at(b0, b1, b2, n, (c * CK4 + i % CK4) * 4);
+                block[i / CK4 * PITCH + i % CK4] = x;
             }
+            barrier();
             for (int k = 0; k < CK4; k++) {
                 vec4 x[TM], y[KEYS];
                 [[unroll]] for (int i = 0; i < TM; i++) x[i] = queries[(ty * TM + i) * QUERY_PITCH + c * CK4 + k];
@@ -233,13 +209,14 @@ void main()
         [[unroll]] for (int c = 0; c < V_PIECES; c++) {
             if (c > 0)
                 barrier();
-            PUT(values, V_EACH, CV4, V_VECTORS)
-            barrier();
-            if (c + 1 < V_PIECES) {
-                BRING_VALUES(n0, c + 1)
-            } else {
-                BRING_KEYS(n0 + BN, 0)
+            for (int i = local; i < BN * CV4; i += THREADS) {
+                const int n = n0 + i / CV4;
+                vec4 x = vec4(0.0);
+                if (n < stop)
+                    x = value_at(b0, b1, b2, n, (c * CV4 + i % CV4) * 4);
+                block[i / CV4 * PITCH + i % CV4] = x;
             }
+            barrier();
             for (int q = 0; q < BN / 4; q++) {
                 vec4 p[TM];
                 [[unroll]] for (int i = 0; i < TM; i++) p[i] = shares[(ty * TM + i) * P_PITCH + q];
