@@ -42,9 +42,9 @@ void glsl_finish_holes(bool four, Hole *holes, int *n) {
     holes[(*n)++] = (Hole){ "FINISH4", "sums, b, m, n", four ? "finish4(sums, b, m, n)" : "" };
 }
 
-void glsl_finish(Printing *p, Text *out, Hole *holes, int *n) {
+void glsl_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n) {
     const Dialect d = glsl_dialect(p);
-    const Lanes four = glsl_lanes_along(p, p->kernel->n_parallel - 1);
+    const Lanes four = glsl_lanes_along(p, fours ? p->kernel->n_parallel - 1 : -1);
     Text body;
     text_init(&body, p->arena);
     glsl_finish_holes(four.n > 1, holes, n);
@@ -95,7 +95,7 @@ void glsl_gemm_factors(Printing *p, Text *out, Hole *holes, int *n) {
                 holes[j].text = s->b_row == 1 ? "1" : "2";
         holes[(*n)++] = (Hole){ i ? "B_RUNS" : "A_RUNS", NULL, (i ? s->b_row == 1 : s->a_row != 1) ? "1" : "0" };
     }
-    glsl_finish(p, out, holes, n);
+    glsl_finish(p, out, false, holes, n);
 }
 
 bool glsl_gemm(Printing *p, Shader *out) {
@@ -112,7 +112,7 @@ bool glsl_gemm(Printing *p, Shader *out) {
         holes[n++] = (Hole){ i ? "B_AT" : "A_AT", "i", element_text(p, i, "(i)") };
         holes[n++] = (Hole){ i ? "B4_AT" : "A4_AT", "i", fours ? four_text(p, i, "i") : "vec4(0.0)" };
     }
-    glsl_finish(p, &body, holes, &n);
+    glsl_finish(p, &body, false, holes, &n);
     template_fill(p->arena, &body, "glsl/gemm.comp", n, holes);
     glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
     out->points = k->gemm.batch * k->gemm.m * k->gemm.n;

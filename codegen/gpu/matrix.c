@@ -109,7 +109,7 @@ static void operands(Printing *p, Text *out, DType to, int wide[2], bool runs[2]
         holes[(*n)++] = (Hole){ i ? "B8_AT" : "A8_AT", "own, k",
             wide[i] ? eight_text(p, out, i, to, eight[i]) : "uvec4(0u)" };
     }
-    glsl_finish(p, out, holes, n);
+    glsl_finish(p, out, true, holes, n);
 }
 
 // Of one found in a loop nest.

@@ -241,9 +241,10 @@ void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *st
 }
 
 // What becomes of the sum at a batch, row and column, or of four columns', and where it is stored (gemm.c).
-static void print_finish(Printing *p, Text *out, Hole *holes, int *n) {
+static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n) {
     const Coordinate *columns = &p->kernel->product.of[COORD_N];
-    const Lanes four = glsl_lanes_along(p, columns->n && !p->kernel->product.few ? columns->axis[columns->n - 1] : -1);
+    const Lanes four =
+        glsl_lanes_along(p, fours && columns->n && !p->kernel->product.few ? columns->axis[columns->n - 1] : -1);
     const Dialect d = glsl_dialect(p);
     glsl_finish_holes(four.n > 1, holes, n);
     if (four.n > 1) {
@@ -312,7 +313,7 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out, holes, n);
+    print_finish(p, out, true, holes, n);
 }
 
 // ---------------------------------------------------------------- the whole
@@ -355,7 +356,7 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
         else print_element(p, out, i, false);
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out, holes, n);
+    print_finish(p, out, false, holes, n);
 }
 
 bool glsl_product(Printing *p, Shader *out) {

@@ -14,8 +14,7 @@
  *   B_WIDE            1: four along n: BC is 1, BR, BB and N multiples of 4;  2: four along k: BR is 1, BC, BB and K
  *                     multiples of 4. Else 0
  *   A_AT(i) B_AT(i)   element i of an operand;  A4_AT(i) B4_AT(i): four of them, from element 4 * i on, as a vec4
- *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
- *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
+ *   FINISH(acc, b, m, n)    stores C's element
  *
  * Threads: (BM / TM) * (BN / TN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x BATCH. */
 #version 450
@@ -44,9 +43,7 @@ layout(set = 0, binding = 0, std430) buffer Memory4 { vec4 memory4[]; };
 #define B_AT(i) memory[98304 + (i)]
 #define A4_AT(i) memory4[i]
 #define B4_AT(i) memory4[24576 + (i)]
-#define C_WIDE 1
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
-#define FINISH4(sums, b, m, n) memory4[172032 + (((b) * M + (m)) * N + (n)) / 4] = sums
 // end holes
 
 const int ACROSS = BN / TN, TEAM = BM / TM * ACROSS, THREADS = TEAM * SLICES;
@@ -202,20 +199,11 @@ void main()
 #endif
     [[unroll]] for (int i = 0; i < TM; i++) {
         const int m = m0 + (i / 4 * (BM / TM) + ty) * 4 + i % 4;
-        if (M % BM != 0 && m >= M)
-            continue;
-        [[unroll]] for (int j = 0; j < TN / 4; j++) {
-            const int n = n0 + (j * ACROSS + tx) * 4;
-#if C_WIDE
-            if (N % BN == 0 || n < N) {
-                FINISH4(acc[i][j], b, m, n);
+        [[unroll]] for (int j = 0; j < TN; j++) {
+            const int n = n0 + (j / 4 * ACROSS + tx) * 4 + j % 4;
+            if ((M % BM == 0 || m < M) && (N % BN == 0 || n < N)) {
+                FINISH(acc[i][j / 4][j % 4], b, m, n);
             }
-#else
-            [[unroll]] for (int l = 0; l < 4; l++)
-                if (N % BN == 0 || n + l < N) {
-                    FINISH(acc[i][j][l], b, m, n + l);
-                }
-#endif
         }
     }
 }

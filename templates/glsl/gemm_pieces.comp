@@ -25,8 +25,7 @@
  *   A_RUNS B_RUNS     do neighbours in memory lie along the terms?
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
  *                     each block, 0 before and after
- *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
- *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
+ *   FINISH(acc, b, m, n)    stores C's element
  *
  * Dimensions of matrices are marked as those of gemm_mma.comp.
  *
@@ -67,9 +66,7 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define B4_AT(b, k, n) memory4[24576 + ((k) * N + (n)) / 4]
 #define PART(i) parts[196608 + (i)]
 #define COUNT(i) counts[1179648 + (i)]
-#define C_WIDE 1
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
-#define FINISH4(sums, b, m, n) memory4[172032 + (((b) * M + (m)) * N + (n)) / 4] = sums
 // end holes
 
 /* Do a block's vectors run along k, as the elements lie? */
@@ -288,23 +285,6 @@ void put(int base)
 #define ADD_PRODUCTS(x, y) \
     [[unroll]] for (int i = 0; i < WM / 16; i++) sum[i] = coopMatMulAddNV(x[i], y, sum[i]);
 
-/* The sums of row m, columns n to n + 3, those of them that there are. */
-void finish_four(const vec4 sum, const int b, const int m, const int n)
-{
-    if (M % BM != 0 && m >= M)
-        return;
-#if C_WIDE
-    if (N % BN == 0 || n < N) {
-        FINISH4(sum, b, m, n);
-    }
-#else
-    [[unroll]] for (int j = 0; j < 4; j++)
-        if (N % BN == 0 || n + j < N) {
-            FINISH(sum[j], b, m, n + j);
-        }
-#endif
-}
-
 void main()
 {
     const int local = int(gl_LocalInvocationIndex), part = int(gl_SubgroupID), lane = int(gl_SubgroupInvocationID);
@@ -365,16 +345,22 @@ void main()
         [[unroll]] for (int j = 0; j < WN / 16; j++)
             coopMatStoreNV(acc[i][j], block, part * STRIP + j * 4, STRIP_ROW, false);
         barrier();
+#if SHARES > 1
         for (int e = lane; e < 4 * WN; e += LANES) {
             const int m = at.x + my + i * 16 + e / (WN / 4), n = at.y + nx + e % (WN / 4) * 4;
             vec4 sum = uintBitsToFloat(block[part * STRIP + e / (WN / 4) * STRIP_ROW + e % (WN / 4)]);
             [[unroll]] for (int j = 0; j < 4; j++) sum[j] = checked(sum[j], b, m, n + j, first * BK, stop * BK);
-#if SHARES > 1
             PART((id * SHARES + share) * FOURS + (i * TEAM + part) * (4 * WN) + e) = sum;
-#else
-            finish_four(sum, b, m, n);
-#endif
         }
+#else
+        for (int e = lane; e < 16 * WN; e += LANES) {
+            const int m = at.x + my + i * 16 + e / WN, n = at.y + nx + e % WN;
+            const float sum = uintBitsToFloat(block[part * STRIP + e / WN * STRIP_ROW + e % WN / 4][e % 4]);
+            if ((M % BM == 0 || m < M) && (N % BN == 0 || n < N)) {
+                FINISH(checked(sum, b, m, n, 0, K), b, m, n);
+            }
+        }
+#endif
         barrier();
     }
 #if SHARES > 1
@@ -403,8 +389,10 @@ void main()
             const int n = at.y + strip % ACROSS * WN + e % (WN / 4) * 4;
             vec4 sum = vec4(0.0);
             [[unroll]] for (int s = 0; s < SHARES; s++) sum += parts_of[t][s];
-            if (e < FOURS)
-                finish_four(sum, b, m, n);
+            [[unroll]] for (int j = 0; j < 4; j++)
+                if (e < FOURS && (M % BM == 0 || m < M) && (N % BN == 0 || n + j < N)) {
+                    FINISH(sum[j], b, m, n + j);
+                }
         }
     }
 #endif

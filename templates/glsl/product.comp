@@ -20,8 +20,7 @@
  *   A_RUNS B_RUNS     do neighbours in memory lie along the terms?
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
  *                     each block, 0 before and after
- *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
- *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
+ *   FINISH(acc, b, m, n)    stores C's element
  *
  * Threads: (BM / TM) * (BN / TN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
@@ -56,9 +55,7 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define B4_AT(b, k, n) memory4[24576 + ((k) * N + (n)) / 4]
 #define PART(i) parts[196608 + (i)]
 #define COUNT(i) counts[1179648 + (i)]
-#define C_WIDE 1
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
-#define FINISH4(sums, b, m, n) memory4[172032 + (((b) * M + (m)) * N + (n)) / 4] = sums
 // end holes
 
 const int ACROSS = BN / TN, TEAM = BM / TM * ACROSS;
@@ -231,20 +228,11 @@ void main()
 #endif
     [[unroll]] for (int i = 0; i < TM; i++) {
         const int m = m0 + (i / 4 * (BM / TM) + ty) * 4 + i % 4;
-        if (M % BM != 0 && m >= M)
-            continue;
-        [[unroll]] for (int j = 0; j < TN / 4; j++) {
-            const int n = n0 + (j * ACROSS + tx) * 4;
-#if C_WIDE
-            if (N % BN == 0 || n < N) {
-                FINISH4(acc[i][j], b, m, n);
+        [[unroll]] for (int j = 0; j < TN; j++) {
+            const int n = n0 + (j / 4 * ACROSS + tx) * 4 + j % 4;
+            if ((M % BM == 0 || m < M) && (N % BN == 0 || n < N)) {
+                FINISH(acc[i][j / 4][j % 4], b, m, n);
             }
-#else
-            [[unroll]] for (int l = 0; l < 4; l++)
-                if (N % BN == 0 || n + l < N) {
-                    FINISH(acc[i][j][l], b, m, n + l);
-                }
-#endif
         }
     }
 }
