@@ -85,8 +85,9 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
 bool glsl_attention(Printing *p, Shader *out);          // attention.c
-// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored; if `fours`
-// and four columns can be stored at once, void finish4(sums, i0, i1, first) instead. C_WIDE, FINISH and FINISH4 say so.
+// void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored; if
+// `fours` and four columns can be stored at once, void finish4(sums, i0, i1, first) instead. C_WIDE, FINISH and FINISH4
+// say so.
 void glsl_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n);
 void glsl_finish_holes(bool four, Hole *holes, int *n);
 void glsl_blocks(const Kernel *k, Shader *out);         // the workgroups of a product: a block of the result each
