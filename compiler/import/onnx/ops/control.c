@@ -256,7 +256,9 @@ static Graph *loop_body(OnnxNode *n, const Iteration *it) {
     types[0] = type_make(DT_I64, one, (Dim[]){ 1 });
     types[1] = type_make(DT_BOOL, 0, NULL);
     for (int i = 0; i < it->n_carried; i++) types[2 + i] = it->carried[i]->type;
-    return onnx_body_graph(n, "body", 2 + it->n_carried, types, 1 + n->n_out);
+    Graph *built = onnx_body_graph(n, "body", 2 + it->n_carried, types, 1 + n->n_out);
+    Tensor *next;
+    return built && known_number(n, built->outputs.at[0], &next) ? built : NULL;
 }
 
 // ---------------------------------------------------------------- Loop
