@@ -163,7 +163,7 @@ typedef struct Strips {
     int64_t *width;                                     // elements of a pixel
     // by member, of loops: of the axis that goes by rows, steps that so many pixels make
     int64_t *steps, *pixels;
-    bool *beside;                                       // its input is another: the epilogue reads what comes before
+    int *from;                                          // by member: whose pixels its input are; -1: no member's
     int64_t moved;                                      // bytes to the fronts of buffers, in a run
 } Strips;
 

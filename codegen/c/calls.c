@@ -134,7 +134,7 @@ static void strip_arguments(const RunText *r, const Kernel *k, Arguments *to) {
     }
     add_word(r, to, arena_printf(a, "was[%d]", i));
     add_word(r, to, arena_printf(a, "now[%d]", i));
-    add_word(r, to, i && !s->beside[i] ? arena_printf(a, "now[%d]", s->n + i - 1) : "0");
+    add_word(r, to, s->from[i] >= 0 ? arena_printf(a, "now[%d]", s->n + s->from[i]) : "0");
     add_word(r, to, i + 1 < s->n ? arena_printf(a, "now[%d]", s->n + i) : "0");
 }
 

@@ -300,9 +300,9 @@ def over_inputs(args):
     return check
 
 
-def budgets(args, model, shares):
+def budgets(args, model, shares, met=False):
     """At shares in percent of the plan: the same bits in what was asked for, or what is said to be the least
-    will do. model: how it is given to burncc, or the arguments of quantized()."""
+    will do, unless they are to be met. model: how it is given to burncc, or the arguments of quantized()."""
     def check(folder):
         options = ["--target", "cortex-m4", "--ram"]
         given = quantized(args, folder, *model) if isinstance(model, tuple) else model
@@ -312,7 +312,7 @@ def budgets(args, model, shares):
             ram = plan * percent // 100
             made = compiled(args, folder, given, [*options, str(ram)])
             least = re.search(r"needs a workspace of (\d+) bytes", made.stderr)
-            if made.returncode and not (made.returncode == 3 and least):
+            if made.returncode and (met or not (made.returncode == 3 and least)):
                 return False, made.stderr
             out, bytes_ = results(args, folder, given, [*options, least[1] if least else str(ram)])
             said.append(f"{percent} %: {bytes_}{' at least' if least else ''}")
@@ -369,6 +369,8 @@ def main():
     for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
         for name in "chain", "block", "mobilenet":
             checks.append((f"{what} within budgets, {name}", budgets(args, (name, *options), (75, 50, 25))))
+    # a block whose shortcut and first layer read one value takes 86 % where strips are chains
+    checks.append(("branches go in strips together", budgets(args, ("block",), (75,), met=True)))
     checks.append(("results over inputs", over_inputs(args)))
     for what, options in (("bytes", ()), ("16 bits", ("--activations", "int16"))):
         checks.append((f"{what} both ways", both_ways(args, "integers", *options)))

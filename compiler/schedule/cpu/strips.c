@@ -7,7 +7,7 @@
 //   rows below its strip too, the second does the strip, the third as many pixels as make whole tiles
 //
 // Depthwise convolutions on planes go plane by plane in the same way. Where memory is the price (strips_ram.c), loops
-// are members, too: pooling, and maps of what comes in.
+// are members, too: pooling, and maps of what comes in; and a group may branch and meet again, as residual blocks do.
 //
 // In: a plan's kernels in order, with their templates. Out: Kernel.strips of those that gain by it, the hole STRIP of
 // their templates, scratch memory for each part, and small buffers between them. Results have the same bits: no sum
@@ -112,25 +112,23 @@ static int uses(const Plan *p, const Value *v) {
     return n;
 }
 
-// Does `next` read what `m` stores, pixel after pixel and but once, and nobody else? Or does it add it to its own?
-static bool follows(const Plan *p, const Member *m, Member *next) {
+// Does `next` add what `m` stores to its own result, element by element?
+static bool adds(const Plan *p, const Member *m, const Member *next) {
     const Kernel *k = next->k;
     const Value *v = m->k->writes.at[0];
-    const Buffer *there = plan_value(p, v).buffer;
+    return template_may_over(k) && loads(k, v) && k->operand[0] != v && kernel_in_place(p->arena, k, v)
+        && next->total == m->total && next->width == m->width;
+}
+
+// Does `next` read what `m` stores, pixel after pixel?
+static bool reads_rows(const Member *m, Member *next) {
+    const Kernel *k = next->k;
+    const Value *v = m->k->writes.at[0];
     const Contraction *s = &k->gemm;
     const Convolution *c = next->planes ? &k->conv : next->window;
-    if (k->kind == KERNEL_LOOP)
-        return next->planes == m->planes && uses(p, v) == 1 && !(there && there->place == PLACE_ALIAS)
-            && loop_reach(k, v, &next->reach) && next->reach.count == m->total * m->width;
-    next->beside = template_may_over(k) && loads(k, v) && k->operand[0] != v && kernel_in_place(p->arena, k, v);
-    if (next->beside) {
-        next->window = NULL;
-        next->before = 0;
-        return next->total == m->total && next->width == m->width && uses(p, v) == 1;
-    }
-    if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || uses(p, v) != 1
-        || (there && there->place == PLACE_ALIAS) || loads(k, v) || next->planes != m->planes)
-        return false;
+    if (next->planes != m->planes) return false;
+    if (k->kind == KERNEL_LOOP) return loop_reach(k, v, &next->reach) && next->reach.count == m->total * m->width;
+    if (k->operand[0] != v || k->operand[1] == v || k->operand_at[0] || loads(k, v)) return false;
     if (next->planes)
         return c->x_channel == m->width && c->x_axis[2] == 1 && c->x_axis[1] == c->in[2]
             && (c->in[0] == 1 || c->x_axis[0] == c->in[1] * c->in[2]) && c->in[0] * c->in[1] * c->in[2] == m->width
@@ -141,22 +139,72 @@ static bool follows(const Plan *p, const Member *m, Member *next) {
         && (c->batch == 1 || c->x_batch == c->in[1] * c->x_axis[1]) && c->batch * c->in[1] * c->in[2] == m->total;
 }
 
+static bool reads(const Kernel *k, const Value *v) {
+    for (int i = 0; i < k->reads.n; i++)
+        if (k->reads.at[i] == v) return true;
+    return false;
+}
+
+// Both are templates of one input, as the shortcut of a residual block and its first layer are.
+static bool shares_input(const Trial *t, const Kernel *k) {
+    bool shares = false;
+    for (int i = 0; i < t->n && k->kind != KERNEL_LOOP; i++)
+        shares = shares || (t->m[i].k->kind != KERNEL_LOOP && t->m[i].k->operand[0] == k->operand[0]);
+    return shares;
+}
+
+// May `next` be one more member: does it read what others store row by row, and from two of them at most? Strips for
+// caches are chains, those for a budget may branch and meet again.
+static bool joins(const Trial *t, Member *next) {
+    const Plan *p = t->p;
+    next->from = next->beside = -1;
+    for (int i = 0; i < t->n; i++) {
+        const Member *m = &t->m[i];
+        const Value *v = m->k->writes.at[0];
+        const Buffer *there = plan_value(p, v).buffer;
+        if (!reads(next->k, v)) continue;
+        if (there && there->place == PLACE_ALIAS) return false;
+        if (next->beside < 0 && adds(p, m, next)) next->beside = i;
+        else if (next->from < 0 && reads_rows(m, next)) next->from = i;
+        else return false;
+    }
+    if (template_small(p->options)) return next->from >= 0 || next->beside >= 0 || shares_input(t, next->k);
+    return (next->from == t->n - 1 || next->beside == t->n - 1)
+        && uses(p, t->m[t->n - 1].k->writes.at[0]) == 1;
+}
+
+bool strips_closed(const Trial *t) {
+    for (int i = 0; i + 1 < t->n; i++) {
+        const Value *v = t->m[i].k->writes.at[0];
+        int within = 0;
+        for (int j = i + 1; j < t->n; j++)
+            for (int l = 0; l < t->m[j].k->reads.n; l++) within += t->m[j].k->reads.at[l] == v;
+        if (!within || within != uses(t->p, v)) return false;
+    }
+    return true;
+}
+
 // ---------------------------------------------------------------- what reads what
-// Pixels of the input, of so many elements, that those before `to` need: all up to there.
-static int64_t needs_to(const Member *m, int64_t to, int64_t width) {
-    const Convolution *c = m->window;
-    if (m->steps && to > 0) return ceil_div(reach_high(&m->reach, ceil_div(to, m->grain) * m->steps - 1), width);
+static bool reads_member(const Member *m, int j) { return m->from == j || m->beside == j; }
+
+// Pixels of member j that those of member i before `to` need: all up to there.
+static int64_t needs_to(const Trial *t, int i, int j, int64_t to) {
+    const Member *m = &t->m[i];
+    const Convolution *c = m->from == j ? m->window : NULL;
+    if (m->steps && to > 0)
+        return ceil_div(reach_high(&m->reach, ceil_div(to, m->grain) * m->steps - 1), t->m[j].width);
     if (!c || to <= 0) return larger(to, 0);
     int64_t row = to / c->out[2] - 1,
             last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
     return (row / c->out[1] * c->in[1] + larger(0, least(last + 1, c->in[1]))) * c->in[2];
 }
 
-// The first that those from `from` on need.
-static int64_t needs_from(const Member *m, int64_t from, int64_t width) {
-    const Convolution *c = m->window;
-    if (m->steps) return reach_low(&m->reach, from / m->grain * m->steps) / width;
-    if (!c) return larger(0, from - m->before);
+// The first of member j that those of member i from `from` on need.
+static int64_t needs_from(const Trial *t, int i, int j, int64_t from) {
+    const Member *m = &t->m[i];
+    const Convolution *c = m->from == j ? m->window : NULL;
+    if (m->steps) return reach_low(&m->reach, from / m->grain * m->steps) / t->m[j].width;
+    if (!c) return larger(0, from - (m->from == j ? m->before : 0));
     int64_t row = from / c->out[2], first = row % c->out[1] * c->stride[1] - c->pad[1];
     return (row / c->out[1] * c->in[1] + larger(0, least(first, c->in[1]))) * c->in[2];
 }
@@ -172,21 +220,41 @@ static void keep(Arena *a, Strips *s, const Moment *now) {
     for (int i = 0; i + 1 < s->n; i++) VEC_PUSH(a, s->line, now->base[i]);
 }
 
-// One step towards `goal` pixels of the last: each member first goes as far as the next one needs, then as far as
+// The first pixel of member j that is needed once the members behind it have come so far.
+static int64_t first_needed(const Trial *t, int j, const int64_t *at, int64_t most) {
+    for (int i = j + 1; i < t->n; i++)
+        if (reads_member(&t->m[i], j)) most = least(most, needs_from(t, i, j, at[i]));
+    return most;
+}
+
+// Up to which pixel member j has to come for the members behind it to come so far.
+static int64_t last_needed(const Trial *t, int j, const int64_t *to, int64_t last) {
+    for (int i = j + 1; i < t->n; i++)
+        if (reads_member(&t->m[i], j)) last = larger(last, whole(&t->m[j], needs_to(t, i, j, to[i])));
+    return last;
+}
+
+// Has member i got what it needs of others to come there?
+static bool is_fed(const Trial *t, int i, const int64_t *to, int64_t there) {
+    const Member *m = &t->m[i];
+    return (m->from >= 0 || m->beside >= 0) && (m->from < 0 || needs_to(t, i, m->from, there) <= to[m->from])
+        && (m->beside < 0 || there <= to[m->beside]);
+}
+
+// One step towards `goal` pixels of the last: each member first goes as far as those behind it need, then as far as
 // there is input for it.
 static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
     int64_t to[MOST_MEMBERS], last = t->n - 1;
     to[last] = goal;
-    for (int64_t i = last; i > 0; i--)
-        to[i - 1] = larger(now->at[i - 1], whole(&t->m[i - 1], needs_to(&t->m[i], to[i], t->m[i - 1].width)));
+    for (int64_t i = last - 1; i >= 0; i--) to[i] = last_needed(t, (int)i, to, now->at[i]);
     for (int i = 1; i < t->n; i++)
         while (to[i] < end[i]) {
             int64_t more = least(to[i] + t->m[i].grain, end[i]);
-            if (needs_to(&t->m[i], more, t->m[i - 1].width) > to[i - 1]) break;
+            if (!is_fed(t, i, to, more)) break;
             to[i] = more;
         }
     for (int i = 0; i < last; i++) {
-        int64_t base = least(needs_from(&t->m[i + 1], now->at[i + 1], t->m[i].width), now->at[i]);
+        int64_t base = first_needed(t, i, now->at, now->at[i]);
         if (base > now->base[i]) t->moved += (now->at[i] - base) * t->m[i].width * t->m[i].bytes;
         now->base[i] = larger(base, now->base[i]);
         t->most[i] = larger(t->most[i], to[i] - now->base[i]);
@@ -206,11 +274,9 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
         int64_t end[MOST_MEMBERS];
         now.at[t->n - 1] = least(units * part / t->parts * last->grain, last->total);
         end[t->n - 1] = least(units * (part + 1) / t->parts * last->grain, last->total);
-        for (int i = t->n - 1; i > 0; i--) {
-            const Member *m = &t->m[i - 1];
-            end[i - 1] = whole(m, needs_to(&t->m[i], end[i], m->width));
-            now.base[i - 1] = now.at[i - 1] =
-                least(needs_from(&t->m[i], now.at[i], m->width), end[i - 1]) / m->grain * m->grain;
+        for (int i = t->n - 2; i >= 0; i--) {
+            end[i] = last_needed(t, i, end, 0);
+            now.base[i] = now.at[i] = first_needed(t, i, now.at, end[i]) / t->m[i].grain * t->m[i].grain;
         }
         for (int i = 0; i < t->n; i++)
             t->again += t->m[i].k->flops * (double)(end[i] - now.at[i]) / (double)t->m[i].total;
@@ -281,8 +347,9 @@ static double paid_ns(const Trial *t) {
 // As many pixels as a row of the image has, where only the member before knows it.
 int64_t strips_unit(const Trial *t) {
     const Member *last = &t->m[t->n - 1];
-    const Member *before = &t->m[t->n - 2];
-    return !last->window && (before->window || before->steps) && !last->steps ? before->grain : last->grain;
+    const Member *before = &t->m[last->from >= 0 ? last->from : last->beside >= 0 ? last->beside : t->n - 2];
+    const bool window = last->window && last->from >= 0;
+    return !window && (before->window || before->steps) && !last->steps ? before->grain : last->grain;
 }
 
 // The best size of a step for these members; its gain in nanoseconds of one part, below zero where there is none.
@@ -310,7 +377,7 @@ Strips *strips_make(const Plan *p, Trial *t, int64_t pixels) {
     *s = (Strips){ .member = NEW_ARRAY(a, Kernel *, t->n), .n = t->n, .parts = t->parts, .workers = t->parts,
         .part = NEW_ARRAY(a, int, t->parts + 1), .elements = NEW_ARRAY(a, int64_t, t->n),
         .width = NEW_ARRAY(a, int64_t, t->n), .steps = NEW_ARRAY(a, int64_t, t->n),
-        .pixels = NEW_ARRAY(a, int64_t, t->n), .beside = NEW_ARRAY(a, bool, t->n), .moved = 0 };
+        .pixels = NEW_ARRAY(a, int64_t, t->n), .from = NEW_ARRAY(a, int, t->n), .moved = 0 };
     strips_walk(a, t, pixels, s);
     s->moved = t->moved;
     for (int i = 0; i < t->n; i++) {
@@ -322,7 +389,7 @@ Strips *strips_make(const Plan *p, Trial *t, int64_t pixels) {
         s->pixels[i] = t->m[i].grain;
         k->scratch_bytes = round_up(k->scratch_bytes, SCRATCH_ALIGN) * t->parts;
         s->width[i] = t->m[i].width;
-        s->beside[i] = t->m[i].beside;
+        s->from[i] = t->m[i].from;
         if (i + 1 == t->n) break;
         s->elements[i] = strips_buffer(t, i) / t->m[i].bytes;
         buffer_of(p, k->writes.at[0])->bytes = strips_buffer(t, i) * t->parts;
@@ -335,7 +402,9 @@ int strips_reach(Trial *t, int i) {
     for (t->n = 0; t->n < MOST_MEMBERS && i + t->n < p->kernels.n; t->n++) {
         Member *m = &t->m[t->n];
         m->k = p->kernels.at[i + t->n];
-        if (!goes_by_rows(p, m) || (t->n && !follows(p, m - 1, m))) break;
+        if (!goes_by_rows(p, m)) break;
+        m->from = m->beside = -1;
+        if (t->n && !joins(t, m)) break;
     }
     return t->n;
 }

@@ -18,7 +18,8 @@ typedef struct Member {
     const Convolution *window;                          // its rows, or NULL
     // of a loop: steps of its axis for `grain` pixels; what it reads
     int64_t steps; Reach reach;
-    bool beside;                                        // what comes before it is added to its own result
+    // the members whose pixels it reads: as its input, and to be added to its own result; -1: none's
+    int from, beside;
     bool planes;                                        // its pixels are whole planes of channels
 } Member;
 
@@ -32,6 +33,7 @@ typedef struct Trial {
 } Trial;
 
 int strips_reach(Trial *t, int i);                      // members that a group may have that begins with kernel i
+bool strips_closed(const Trial *t);                     // is what lies between these members read by them alone?
 // All parts in steps of so many pixels of the last member; out: where the lines go, or NULL.
 void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out);
 int64_t strips_unit(const Trial *t);                    // pixels that steps are multiples of

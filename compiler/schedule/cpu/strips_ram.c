@@ -54,10 +54,20 @@ static int64_t window_from(const Graph *g, const Kernel *k, int64_t at) {
     return lowest;
 }
 
+static bool loads(const Kernel *k, const Value *v) {
+    for (int i = 0; i < k->loads.n; i++)
+        if (k->loads.at[i] == v) return true;
+    return false;
+}
+
 // The same, in bytes of v, of a member in strips.
 static bool reads_from(const Plan *p, const Strips *s, int m, const Value *v, int64_t at, int64_t *byte) {
     const Kernel *k = s->member[m];
     Reach r;
+    if (k->kind != KERNEL_LOOP && loads(k, v)) {        // added to its own result (strips_distance)
+        *byte = at * s->width[m] * element_bytes(v);
+        return true;
+    }
     if (k->kind == KERNEL_LOOP) {
         if (!loop_reach(k, v, &r)) return false;
         *byte = reach_low(&r, at / s->pixels[m] * s->steps[m]) * element_bytes(v);
@@ -67,12 +77,6 @@ static bool reads_from(const Plan *p, const Strips *s, int m, const Value *v, in
     const int64_t from = window_from(p->graph, k, at && k->template == &template_dot_q8 ? at - 1 : at);
     *byte = from == INT64_MAX ? from : from * element_bytes(v);
     return true;
-}
-
-static bool loads(const Kernel *k, const Value *v) {
-    for (int i = 0; i < k->loads.n; i++)
-        if (k->loads.at[i] == v) return true;
-    return false;
 }
 
 // All that the last member stores in a step, it stores before the others read for the next one.
@@ -92,7 +96,7 @@ bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *b
         if (m == last) {
             if (loaded ? !kernel_in_place(p->arena, k, in) : !template_distance(p->graph, k, in, &own)) return false;
             distance = larger(distance, own);
-        } else if (loaded && !loop) return false;
+        } else if (loaded && !loop && !kernel_in_place(p->arena, k, in)) return false;
         for (int i = 1; i < s->part[1] && m < last; i++) {
             const int64_t stored = s->line.at[i * line + last], next = s->line.at[i * line + m];
             if (!reads_from(p, s, m, in, next, &from)) return false;
@@ -190,6 +194,7 @@ static void choose(const Budget *b) {
         int most = strips_reach(&t, i);
         for (t.n = 1; t.n == 1 || t.n <= most; t.n++) {
             t.m[0].k = p->kernels.at[i];
+            if (!strips_closed(&t)) continue;
             try_sizes(b, &t, i, &best[i], &best[i + t.n]);
         }
     }
