@@ -6,7 +6,8 @@
 //                               inputs, then the loss's targets
 //        program FOLDER check   no worker: writes the first loss to loss.bin (f64) and the struct of the first
 //                               gradients to grads.bin, and to grads.txt a line for each of its members: its place and
-//                               its name
+//                               its name; prints the bytes that are planned for steps: parameters, the optimizer's
+//                               state and the workspace
 #include "worker.h"
 
 #include "entry.h"
@@ -60,6 +61,7 @@ static int check(const char *folder) {
     for (int i = 0; i < module->param_count; i++)
         fprintf(f, "%zu %s\n", module->params[i].offset, module->params[i].tensor.name);
     fclose(f);
+    printf("%zu\n", module->params_bytes + module->state_bytes + module->train_step_bytes);
     return 0;
 }
 

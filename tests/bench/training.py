@@ -99,6 +99,11 @@ def build(options, network, threads, folder, launch):
     return found
 
 
+def first(folder):
+    """The first loss and gradients, into the folder; the bytes that are planned for steps."""
+    return int(ours.call([folder / "program", folder, "check"], "the first gradients"))
+
+
 def floats_of(path):
     """The tensors of a .safetensors file of 32-bit floats."""
     import numpy as np
@@ -177,7 +182,7 @@ class Contest:
         self.folder.mkdir(parents=True)
         self.row.update(build(self.options, self.network, self.threads, self.folder, self.launch))
         ours.call(self.torch("write", self.folder), "PyTorch")
-        ours.call([self.folder / "program", self.folder, "check"], "the first gradients")
+        self.row["planned_bytes"] = first(self.folder)
         self.row["loss_error"], self.row["gradient_error"], self.row["torch_error"] = compare(self.folder)
 
     def measure(self):
@@ -209,6 +214,20 @@ def wrong(row):
                                     row["gradient_error"] > max(GRADIENT_TOLERANCE, TIMES * row["torch_error"]))
 
 
+def memory_ratio(row, mode):
+    """Our peak over the peer's."""
+    mine, theirs = (row["contestants"].get(name, {}).get("rss_bytes") for name in ("burncc", mode))
+    return mine / theirs if mine and theirs else None
+
+
+def memory_lines(rows, mode):
+    known = [(x, r["model"]) for r in rows if (x := memory_ratio(r, mode))]
+    if known:
+        mean = table.figure(table.geometric([x for x, _ in known]))
+        text = f"Peak memory, {MODES[mode]}'s as 1: {mean} in geometric mean, the most {table.listed([max(known)])}."
+        yield from ("", table.filled(text))
+
+
 def cells(row, modes):
     figure, found = table.figure, row["contestants"]
     mine = found["burncc"].get("median_ms")
@@ -216,8 +235,9 @@ def cells(row, modes):
     for mode in modes:
         yield from (figure(found[mode].get("median_ms")), figure(table.ratio(row, "burncc", mode)))
     yield figure(row["share_of_peak"] and 100 * row["share_of_peak"], 2)
-    yield table.mega(found["burncc"].get("rss_bytes"))
-    yield from (table.mega(found[mode].get("rss_bytes")) for mode in modes[:1])
+    yield from (table.mega(row["planned_bytes"]), table.mega(found["burncc"].get("rss_bytes")))
+    for mode in modes[:1]:
+        yield from (table.mega(found[mode].get("rss_bytes")), figure(memory_ratio(row, mode)))
     yield from (figure(row["burncc_s"], 2), figure(row["cc_s"], 2))
 
 
@@ -230,7 +250,9 @@ def page(report):
         rows = [r for r in report["rows"] if r["threads"] == threads and "failed" not in r]
         heads = ["network", "size", f"ms, {table.thread_text(threads)}"]
         heads += [h for mode in modes for h in (f"{MODES[mode]} ms", "ratio")]
-        heads += ["% of peak", "RSS MB", *(f"{MODES[mode]} RSS" for mode in modes[:1]), "burncc s", "cc s"]
+        heads += ["% of peak", "planned MB", "RSS MB"]
+        heads += [h for mode in modes[:1] for h in (f"{MODES[mode]} RSS", "of it")]
+        heads += ["burncc s", "cc s"]
         lines += ["", "| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
         lines += ["| " + " | ".join(cells(row, modes)) + " |" for row in rows]
         for mode in modes:
@@ -241,6 +263,8 @@ def page(report):
                     f"Against {MODES[mode]}, {table.thread_text(threads)}: "
                     f"{table.figure(table.geometric([x for x, _ in known]))} in geometric mean, " +
                     (f"below 1: {table.listed(behind)}." if behind else f"the least {table.listed([min(known)])}."))]
+        for mode in modes[:1]:
+            lines += memory_lines(rows, mode)
     for row in report["rows"]:
         failed = [f"{n} ({f['failed']})" for n, f in row.get("contestants", {}).items() if "failed" in f]
         if "failed" in row or failed:
