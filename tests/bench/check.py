@@ -93,6 +93,23 @@ def check_counts(args, folder):
     yield "multiply-adds that only a run knows", row["macs"] == 2 * 6 * 5 * 4
 
 
+FINDINGS = """import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, data
+want = {"boxes": np.array([[10, 20, 300, 400], [50, 60, 70, 80]], np.float32), "scores": np.array([.5, .5], np.float32),
+        "labels": np.array([3, 1])}
+swapped = {name: a[::-1] * (1 if a.dtype.kind == "i" else np.float32(1 + 1e-6)) for name, a in want.items()}
+others = {**swapped, "labels": want["labels"]}
+print(0 < data.distance(want, swapped) < 1e-5, data.distance(want, others) > 1e-3)
+"""
+
+
+def check_findings(args):
+    """What two detectors find, in another order, is the same; with another's label it is not."""
+    said = subprocess.run([args.python, "-c", FINDINGS, HERE], capture_output=True, text=True)
+    yield f"findings may change places{said.stderr[-300:]}", said.stdout.split() == ["True", "True"]
+
+
 def check_training(args, folder):
     command = [args.python, HERE / "check_training.py", args.burncc, folder]
     found = subprocess.run(command, capture_output=True, text=True)
@@ -114,6 +131,7 @@ def check_all(args, folder):
         "after\n") and "old" not in text and "| tiny_digits |" in text
     yield from check_growth(args, folder)
     yield from check_counts(args, folder)
+    yield from check_findings(args)
     yield from check_training(args, folder / "training")
     (folder / "broken.onnx").write_bytes(b"no model")
     found = bench(args, folder, folder / "broken.onnx", folder / "nets" / "tiny_digits.onnx", "--seconds", "0.5")

@@ -118,9 +118,8 @@ def distance(want, got):
                                                                           for a in x}) > 1 or not lists[0][0].ndim:
         return found
     import one
-    scale = min(float(np.abs(a).max(initial=0)) for a in lists[0])
-    worst = one.same_findings(*lists, 1e-4 * scale)
-    return found if worst is None else worst / scale
+    worst = one.same_findings(*lists)
+    return found if worst is None else max(w / (one.scale_of(a) or 1) for w, a in zip(worst, lists[0]))
 
 
 def array_distance(want, got):
