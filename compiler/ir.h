@@ -319,6 +319,7 @@ Graph *graph_function(Graph *g, int which);
 const char *graph_functions(Arena *a, const Graph *g);  // their names, for diagnostics
 // copies a body's nodes before to's cursor
 void graph_inline(const Graph *body, Graph *to, Value *const *inputs, Value **outputs);
+bool attr_is_dtype(const char *name);                   // the integer of such an attribute is an element type
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_float(Node *n, const char *name, double v);
 void node_set_string(Node *n, const char *name, const char *v);

@@ -393,6 +393,8 @@ static Attr *attr_slot(Node *n, const char *name, AttrKind kind) {
     return &n->attrs[i];
 }
 
+bool attr_is_dtype(const char *name) { return !strcmp(name, "to") || !strcmp(name, "dtype"); }
+
 void node_set_int(Node *n, const char *name, int64_t v) { attr_slot(n, name, ATTR_INT)->i = v; }
 void node_set_float(Node *n, const char *name, double v) { attr_slot(n, name, ATTR_FLOAT)->f = v; }
 void node_set_string(Node *n, const char *name, const char *v) {

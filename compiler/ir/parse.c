@@ -35,6 +35,7 @@ typedef struct Parser {
     int line, depth;
     bool failed;
     Value **values;                             // by id
+    bool *ended;                                // by id: a body's, which is over
     int n_values;
     VEC(Measured) measured;
     const StrMap *blocks;                       // of large constants' data
@@ -181,7 +182,7 @@ static bool operand(Parser *p, Value **v) {
     *v = NULL;
     if (take(p, "_")) return true;
     if (!id(p, &i)) return false;
-    if (i >= p->n_values || !(*v = p->values[i])) return fail(p, "%%%d is not defined here", i);
+    if (i >= p->n_values || !(*v = p->values[i]) || p->ended[i]) return fail(p, "%%%d is not defined here", i);
     return true;
 }
 
@@ -367,6 +368,8 @@ static bool attribute(Parser *p, Graph *g, Node *n) {
     if (!isalpha((unsigned char)*p->at)) {
         int64_t v;
         if (!integer(p, &v)) return false;
+        if (attr_is_dtype(key) && (v < DT_NONE || v >= DT_INDEX))
+            return fail(p, "%s is an element type, such as f32, not %lld", key, (long long)v);
         node_set_int(n, key, v);
         return true;
     }
@@ -415,6 +418,13 @@ static void place(Parser *p, Loc *l) {
 
 static bool body_of(Parser *p, Graph *g);
 
+// What a body computes and is given cannot be used behind it; its constants can.
+static void end_body(Parser *p, const Graph *b) {
+    for (int i = 0; i < b->inputs.n; i++) p->ended[b->inputs.at[i]->id] = true;
+    for (const Node *n = b->first; n; n = n->next)
+        for (int i = 0; i < n->n_out; i++) p->ended[n->out[i]->id] = true;
+}
+
 static bool bodies(Parser *p, Graph *g, Node *n) {
     VEC(Graph *) all = { 0 };
     for (;;) {
@@ -426,6 +436,7 @@ static bool bodies(Parser *p, Graph *g, Node *n) {
         Graph *b = graph_body(g, name(p));
         p->depth++;
         if (!body_of(p, b)) return false;
+        end_body(p, b);
         p->depth--;
         VEC_PUSH(p->a, all, b);
     }
@@ -677,6 +688,7 @@ Graph *graph_parse(Arena *a, const char *text, const char *file) {
         .a = a, .file = file, .at = text, .start = text, .token = text, .line = 1, .n_values = highest_id(text) + 1
     };
     p.values = NEW_ARRAY(a, Value *, p.n_values);
+    p.ended = NEW_ARRAY(a, bool, p.n_values);
     p.blocks = blocks_find(a, text);
     p.budget = MIN_BUDGET + 16 * (int64_t)strlen(text);
     int errors = diag_errors();

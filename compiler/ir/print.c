@@ -153,8 +153,7 @@ static void ints_print(GraphWriter *p, const Graph *g, const Attr *a) {
 
 static void attr_print(GraphWriter *p, const Graph *g, const Attr *a) {
     text_printf(p->out, "%s=", a->name);
-    bool is_type = a->kind == ATTR_INT && (!strcmp(a->name, "to") || !strcmp(a->name, "dtype")) && a->i > DT_NONE
-        && a->i < DT_COUNT;
+    bool is_type = a->kind == ATTR_INT && attr_is_dtype(a->name) && a->i > DT_NONE && a->i < DT_INDEX;
     if (a->kind == ATTR_INTS || a->kind == ATTR_FLOATS || a->kind == ATTR_STRINGS) text_append(p->out, "[", 1);
     switch (a->kind) {
     case ATTR_INT:

@@ -226,6 +226,12 @@ static Value *computed_divisor(Node *n, const Geometry *w, bool pads_count, DTyp
 
 #define MAX_COUNTED (1 << 16)   // places whose divisors become a constant
 
+// How many of a window's positions along axis i, of which the first is at 0, are below `end`.
+static int64_t positions_below(const Geometry *w, int i, int64_t end) {
+    int64_t n = end > 0 ? ceil_div(end, w->dilation[i]) : 0;
+    return n < w->kernel[i] ? n : w->kernel[i];
+}
+
 // How many positions of the window at each output count: those inside the input or, with count_include_pad, inside
 // input and padding.
 static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
@@ -253,12 +259,10 @@ static Value *pool_divisor(Node *n, const Geometry *w, DType d) {
     for (; at < total; at++, index_next(t.rank, t.dim, o)) {
         int64_t product = 1;
         for (int i = 0; i < w->spatial; i++) {
-            int64_t from = pads_count ? -w->lo[i] : 0, to = x->dim[2 + i] + (pads_count ? w->hi[i] : 0), inside = 0;
-            for (int64_t k = 0; k < w->kernel[i]; k++) {
-                int64_t p = o[i] * w->stride[i] + k * w->dilation[i] - w->lo[i];
-                inside += p >= from && p < to;
-            }
-            product *= inside;
+            int64_t from = pads_count ? -w->lo[i] : 0, to = x->dim[2 + i] + (pads_count ? w->hi[i] : 0),
+                    start = o[i] * w->stride[i] - w->lo[i];
+            int64_t inside = positions_below(w, i, to - start) - positions_below(w, i, from - start);
+            product *= inside > 0 ? inside : 0;
         }
         tensor_set_i(count, at, product);
     }

@@ -29,11 +29,12 @@ static uint64_t memo_hash(const Value *v, const Expr *guard, Expr *const *idx) {
 
 // The slot of this key: its memo, or the empty one where it belongs.
 static Memo *memo_slot(State *s, const Value *v, const Expr *guard, Expr *const *idx) {
-    size_t mask = (size_t)s->memo_cap - 1, i = (size_t)memo_hash(v, guard, idx) & mask;
+    size_t mask = (size_t)s->memo_cap - 1, i = (size_t)memo_hash(v, guard, idx) & mask,
+           size = sizeof *idx * (size_t)v->type.rank;                  // none of a scalar, whose idx may be NULL
     for (;; i = (i + 1) & mask) {
         Memo *m = &s->memo[i];
         if (!m->value) return m;
-        if (m->value == v && m->guard == guard && !memcmp(m->idx, idx, sizeof(Expr *) * (size_t)v->type.rank)) return m;
+        if (m->value == v && m->guard == guard && (!size || !memcmp(m->idx, idx, size))) return m;
     }
 }
 
@@ -101,7 +102,7 @@ static Expr *lower_inside(Lower *l, Value *v, Expr *const *idx) {
     if (s->memo_n * 2 >= s->memo_cap) memo_grow(s);
     m = memo_slot(s, v, guard, idx);
     *m = (Memo){ .value = v, .guard = guard, .result = e };
-    memcpy(m->idx, idx, sizeof(Expr *) * (size_t)v->type.rank);
+    if (v->type.rank) memcpy(m->idx, idx, sizeof(Expr *) * (size_t)v->type.rank);
     s->memo_n++;
     return e;
 }

@@ -219,7 +219,11 @@ static Value *stack(OnnxNode *n, Value **v, int64_t count, int axis, bool revers
         return b_filled(n->g, otherwise->dtype, 0, otherwise->rank + 1, dims);
     }
     Value **in_order = NEW_ARRAY(n->g->arena, Value *, count);
-    for (int64_t i = 0; i < count; i++) in_order[i] = v[reverse ? count - 1 - i : i];
+    for (int64_t i = 0; i < count; i++) {
+        if (onnx_is_sequence(v[i]) || v[i] == onnx_absent())
+            return onnx_fail(n, "the body gives a sequence or an optional to be stacked; what is stacked are tensors");
+        in_order[i] = v[reverse ? count - 1 - i : i];
+    }
     return b_stack(n->g, axis, (int)count, in_order);
 }
 
