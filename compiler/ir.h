@@ -348,6 +348,8 @@ Value *graph_given(Graph *g, Tensor *t, const char *name);           // a consta
 void graph_print(const Graph *g, Text *out);            // without the data of large constants: to look at
 void graph_print_full(const Graph *g, Text *out);       // with them: a model
 Graph *graph_parse(Arena *a, const char *text, const char *file);           // NULL with diagnostics
+// the same; constants take so many bytes at most, and 16 more for each of the text (0: a gigabyte)
+Graph *graph_parse_within(Arena *a, const char *text, const char *file, int64_t constant_bytes);
 void node_print_attrs(const Node *n, Text *out);         // {pads=[0,0,0,0], group=1}, or nothing
 bool graph_validate(const Graph *g, const char *after); // bug-level checks after each pass: order, types, arity
 

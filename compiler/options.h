@@ -74,6 +74,7 @@ struct Options {
     bool no_fuse, no_units, fast_math, quiet;           // no_units: no kernels for a GPU's matrix units
     bool plain_cc;                                      // built by cc alone: $CC and BURNCC_CFLAGS are a runner's
     bool profile;                                       // marks around kernels' calls (templates/profile.h)
+    int64_t constant_bytes;                             // that constants of a graph given as text may take; 0: many
     int64_t string_bytes;                               // room for each string that the program makes; they share it
     // weights up to this many bytes become C arrays; larger go to .bin
     int64_t embed_limit;

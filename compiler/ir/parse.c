@@ -142,7 +142,9 @@ static bool integer(Parser *p, int64_t *v) {
 
 static bool id(Parser *p, int *out) {
     int64_t v;
-    if (!want(p, "%") || !integer(p, &v)) return false;
+    if (!want(p, "%")) return false;
+    if (!isdigit((unsigned char)*p->at)) return fail(p, "expected a number behind %%, found `%.12s`", p->at);
+    if (!integer(p, &v)) return false;
     if (v < 0 || v >= MAX_ID) return fail(p, "%%%" PRId64 " is no id", v);
     *out = (int)v;
     return true;
@@ -683,14 +685,16 @@ static int highest_id(const char *text) {
     return (int)top;
 }
 
-Graph *graph_parse(Arena *a, const char *text, const char *file) {
+Graph *graph_parse(Arena *a, const char *text, const char *file) { return graph_parse_within(a, text, file, 0); }
+
+Graph *graph_parse_within(Arena *a, const char *text, const char *file, int64_t constant_bytes) {
     Parser p = {
         .a = a, .file = file, .at = text, .start = text, .token = text, .line = 1, .n_values = highest_id(text) + 1
     };
     p.values = NEW_ARRAY(a, Value *, p.n_values);
     p.ended = NEW_ARRAY(a, bool, p.n_values);
     p.blocks = blocks_find(a, text);
-    p.budget = MIN_BUDGET + 16 * (int64_t)strlen(text);
+    p.budget = (constant_bytes ? constant_bytes : MIN_BUDGET) + 16 * (int64_t)strlen(text);
     int errors = diag_errors();
     lines(&p);
     if (!want(&p, "graph")) return NULL;

@@ -40,7 +40,20 @@ static Value *per_channel(Node *n, Value *p, const Value *x) {
     return b_cast(n->graph, b_reshape(n->graph, p, rank, dims), x->type.dtype);
 }
 
+// Parameters are stretched to y, never y to them.
+static bool stretches(Node *n, const Value *y, const Value *p) {
+    const Type *t = &y->type, *u = &p->type;
+    bool ok = u->rank <= t->rank;
+    for (int i = 0; ok && i < u->rank; i++) {
+        Dim has = t->dim[t->rank - u->rank + i], wants = u->dim[i];
+        ok = !dim_is_const(wants) || wants == 1 || !dim_is_const(has) || wants == has;
+    }
+    if (!ok) diag_error(n->loc, "a parameter is %s, which does not fit %s", value_type_text(p), value_type_text(y));
+    return ok;
+}
+
 static Value *scaled(Node *n, Value *y, Value *scale, Value *bias) {
+    if (!y || !scale || !stretches(n, y, scale) || (bias && !stretches(n, y, bias))) return NULL;
     y = b_binary(n->graph, OP_Mul, y, scale);
     return bias ? b_binary(n->graph, OP_Add, y, bias) : y;
 }

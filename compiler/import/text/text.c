@@ -97,14 +97,13 @@ bool text_model(Arena *a, Graph *g, const Options *o, Model *m) {
 }
 
 static bool open_text(Arena *a, const File *f, const Options *o, Model *m) {
-    (void)o;
     Loc file = { .file = m->file, .node = -1 };
     const char *text = arena_strndup(a, (const char *)f->data, f->size);
     if (strlen(text) < f->size) {
         diag_error(&file, "the text of a graph has no zero bytes");
         return false;
     }
-    Graph *g = graph_parse(a, text, m->file);
+    Graph *g = graph_parse_within(a, text, m->file, o ? o->constant_bytes : 0);
     return g && text_model(a, g, o, m);
 }
 
