@@ -46,6 +46,7 @@ static Plan *planned(Arena *a, const Options *o, Graph *g, const TrainGraph *t) 
     if (o->keep) keep_values(g, o->keep);
     if (!passes_run(g, o)) return NULL;
     if (t) train_ends(t);
+    if (t && !o->machine.backend->spread_points && graph_trains(g) && update_rows(g, o)) pass_dce(g);
     if (t && !halve_kept(g, o)) return NULL;
     Plan *p = plan_make(g, o);
     return p && dump_plan(a, o, p) ? p : NULL;

@@ -217,6 +217,9 @@ struct Value {
     Graph *graph;
     bool is_input;
     Role role;
+    // of an input or output that is a part of a field: the input that is the whole field, and which element of it is
+    // the first; NULL: it is none
+    Value *field; int64_t field_at;
     // of an input: the program checks that its elements are lo..hi, or `ignored`; NULL: it takes any
     const struct Allowed { int64_t lo, hi; bool ignores; int64_t ignored; } *range;
     bool trainable;                                     // a constant that --train turns into a parameter

@@ -41,6 +41,8 @@ bool wants_channels_last(const Options *o);
 // keep_halves.c: what the backward part reads of the forward part's stored values is of this type; true: something is
 typedef bool StoredFn(void *context, const Value *v);
 bool keep_halves(Graph *g, DType to, StoredFn *stored, void *context);
+// update_rows.c: the gradients of large matrices, in a graph that updates fields, a block of rows at a time; true: some
+bool update_rows(Graph *g, const Options *o);
 bool pass_custom(Graph *g, const Options *o);           // o: whose back end takes kernels in a language
 bool pass_expand(Graph *g, const Options *o);
 bool pass_expand_all(Graph *g);

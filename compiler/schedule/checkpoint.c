@@ -21,7 +21,8 @@
 
 #define MAX_WORK INT64_C(400000000)                     // looks at an operand: one or two seconds
 enum {
-    TRIED = 32,                                         // changes that are measured, or more until one helps
+    HELPFUL = 32,                                       // changes that help, of which the best is taken
+    TRIED = 128,                                        // ... of so many that are measured, or more until one does
     MOST_AGAIN = 48,                                    // steps that one value takes with it
     MOST_PLACINGS = 8, GAPS = 200,                      // what no buffer fits into is about this part
     SMALL = 64,                                         // what is less than this part of what is too much comes last
@@ -284,11 +285,13 @@ static bool improve(Search *c, Sequence *q, Cost *cost, int64_t least) {
     Cost before = *cost;
     const int n = candidates(c, q, cost, least, best);
     for (int i = 0; i < n; i++) find_lists(c, q, &best[i]);         // all before anything else is measured
-    for (int i = 0, tried = 0; i < n && (tried < TRIED || most <= 0) && c->work < MAX_WORK; i++)
+    int tried = 0, helpful = 0;
+    for (int i = 0; i < n && (tried < TRIED || most <= 0) && helpful < HELPFUL && c->work < MAX_WORK; i++)
         for (int j = 0; j < best[i].n; j++, tried++) {
             insert(c->round, q, best[i].before, &best[i].lists[j], &trial);
             const Cost then = measure(c, &trial);
             double gain = (before.over - then.over) / sequence_ns(c, &best[i].lists[j]);
+            helpful += then.over < before.over;
             if (then.over >= before.over || gain <= most) continue;
             Sequence old = chosen;
             chosen = trial;

@@ -65,18 +65,28 @@ static void place_field(const Plan *p, Value *from, Value *to) {
     b->alias = plan_value(p, from).buffer;
 }
 
+static bool place_part(const Plan *p, Value *v) {
+    Buffer *b = buffer_of(p, v);
+    if (!v->field) return false;
+    b->place = PLACE_ALIAS;
+    b->alias = buffer_of(p, v->field);
+    b->offset = v->field_at * (int64_t)dtype_size(v->type.dtype);
+    return true;
+}
+
 void memory_ends(Plan *p) {
     const Graph *g = p->graph;
     if (p->parent || p->options->io_inside) return;     // a body's ends are buffers of its own workspace
     for (int i = 0; i < g->inputs.n; i++) {
         Buffer *b = buffer_of(p, g->inputs.at[i]);
-        b->place = PLACE_INPUT;
         b->index = i;
+        if (!place_part(p, g->inputs.at[i])) b->place = PLACE_INPUT;
     }
     for (int i = 0; i < g->outputs.n; i++) {
         Buffer *b = buffer_of(p, g->outputs.at[i]);
         Value *field = field_input(g, g->outputs.at[i]->role, g->output_names.at[i]);
         b->index = i;
+        if (place_part(p, g->outputs.at[i])) continue;
         if (field) place_field(p, field, g->outputs.at[i]);
         else b->place = PLACE_OUTPUT;
     }

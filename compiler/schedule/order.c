@@ -4,10 +4,11 @@
 //
 // In: a plan's kernels in the order of the model. Out: the same kernels in an order in which every value is still
 // written before it is read and read before it is overwritten. Two orders compete: the model's, and one that always
-// takes the ready kernel that leaves the fewest bytes alive; the better one is improved by moving single kernels for
-// a fixed number of steps, with random numbers that are always the same. Whatever the order: an update of a parameter
-// that is the last reader of its gradient comes as soon as it can, though that may be far from the worst moment; what
-// runs again for memory's sake (checkpoint.c) would have no use of it else, and the gradient is still in the caches.
+// takes the ready kernel that leaves the fewest bytes alive; of training a third, in which what uses up the kernel's
+// result at once counts with it. The best one is improved by moving single kernels for a fixed number of steps, with
+// random numbers that are always the same. Whatever the order: an update of a parameter that is the last reader of its
+// gradient comes as soon as it can, though that may be far from the worst moment; what runs again for memory's sake
+// (checkpoint.c) would have no use of it else, and the gradient is still in the caches.
 #include "steps.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@
 #define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
 // of each move since the last that helped: few kernels have few orders
 #define IDLE_TRIALS 200
+// steps that use up what the one before them has made
+enum { MOST_CHAIN = 6 };
 // less is not worth another order than the reader of the model expects
 enum { GAIN_PERCENT = 3 };
 
@@ -25,10 +28,13 @@ typedef struct Order {
     int *first, *last;                                  // by buffer: positions
     int64_t *live;                                      // by position: bytes that come, or go after it
     int *place;                                         // by step: its position
+    int *maker;                                         // by buffer: the step that writes it first; -1: none
+    bool trains;
     int64_t work;
     uint64_t random;
 } Order;
-// sum of the bytes alive over all moments: of equal peaks the least
+// sum of the bytes alive over all moments: of equal peaks the least. Of training it is of their fourth powers, for what
+// runs again lowers the worst moment, and the next ones are then the worst.
 typedef struct Cost { int64_t peak; double sum; } Cost;
 
 static bool is_less(Cost x, Cost y) { return x.peak != y.peak ? x.peak < y.peak : x.sum < y.sum; }
@@ -52,6 +58,14 @@ static void follow(Order *o, int n) {
         VEC_PUSH(o->a, s->before, i);
         VEC_PUSH(o->a, o->steps[i].after, n);
     }
+}
+
+static void find_makers(Order *o) {
+    o->maker = NEW_ARRAY(o->a, int, o->of->buffers.n + 1);
+    for (int b = 0; b < o->of->buffers.n; b++) o->maker[b] = -1;
+    for (int i = o->n - 1; i >= 0; i--)
+        for (int j = 0; j < o->steps[i].uses.n; j++)
+            if (o->steps[i].uses.at[j].write) o->maker[o->steps[i].uses.at[j].buffer] = i;
 }
 
 // ---------------------------------------------------------------- what an order costs
@@ -93,8 +107,9 @@ static Cost cost_of(Order *o, const int *order) {
         const Step *s = &o->steps[order[at]];
         alive += o->live[at];
         int64_t now = alive + s->scratch - reused(o, s, at);
+        const double x = (double)now;
         if (now > c.peak) c.peak = now;
-        c.sum += (double)now;
+        c.sum += o->trains ? x * x * x * x : x;
     }
     return c;
 }
@@ -113,25 +128,86 @@ static int64_t least_peak(const Order *o) {
 }
 
 // ---------------------------------------------------------------- the search
-// Always the ready kernel after which the fewest bytes are alive, of equals the model's first.
-static void take_least(Order *o, int *order) {
-    int *waits = NEW_ARRAY(o->a, int, o->n + 1), *users = NEW_ARRAY(o->a, int, o->of->buffers.n + 1);
-    bool *made = NEW_ARRAY(o->a, bool, o->of->buffers.n + 1);
+// What is there while kernels are taken one by one.
+typedef struct Taken {
+    int *waits;                                         // by step: how many it waits for; -1: it has been taken
+    int *users;                                         // by buffer: steps to come that use it
+    bool *made;                                         // by buffer
+} Taken;
+
+// By how many bytes less or more is alive behind the step.
+static int64_t take(const Order *o, Taken *t, int step) {
+    const Step *s = &o->steps[step];
+    int64_t more = 0;
+    for (int j = 0; j < s->uses.n; j++) {
+        const int b = s->uses.at[j].buffer;
+        if (!t->made[b]) more += bytes_of(o, b);
+        if (--t->users[b] == 0) more -= bytes_of(o, b);
+        t->made[b] = true;
+    }
+    for (int j = 0; j < s->after.n; j++) t->waits[s->after.at[j]]--;
+    t->waits[step] = -1;
+    return more;
+}
+
+static void put_back(const Order *o, Taken *t, int step) {
+    const Step *s = &o->steps[step];
+    t->waits[step] = 0;
+    for (int j = 0; j < s->after.n; j++) t->waits[s->after.at[j]]++;
+    for (int j = 0; j < s->uses.n; j++) {
+        const int b = s->uses.at[j].buffer;
+        t->users[b]++;
+        if (s->uses.at[j].write && o->maker[b] == step) t->made[b] = false;
+    }
+}
+
+// The ready step that is the last to read what this one, which has just been taken, has made; -1: there is none.
+static int uses_up(const Order *o, const Taken *t, int step) {
+    const Step *s = &o->steps[step];
+    for (int i = 0; i < s->after.n; i++) {
+        const int next = s->after.at[i];
+        for (int j = 0; t->waits[next] == 0 && j < o->steps[next].uses.n; j++) {
+            const int b = o->steps[next].uses.at[j].buffer;
+            if (o->maker[b] == step && t->users[b] == 1) return next;
+        }
+    }
+    return -1;
+}
+
+// The same where what is made is used up at once, by steps that need nothing else: a gradient, by an update.
+static int64_t take_chain(const Order *o, Taken *t, int step) {
+    int chain[MOST_CHAIN], n = 0;
+    int64_t all = 0, least = INT64_MAX;
+    for (int next = step; n < MOST_CHAIN && next >= 0; next = uses_up(o, t, next)) {
+        chain[n++] = next;
+        all += take(o, t, next);
+        if (all < least) least = all;
+    }
+    while (n > 0) put_back(o, t, chain[--n]);
+    return least;
+}
+
+// Always the ready kernel after which the fewest bytes are alive, of equals the model's first. chains: ... after which
+// and those that use up what it makes.
+static void take_least(Order *o, int *order, bool chains) {
+    Taken t = { NEW_ARRAY(o->a, int, o->n + 1), NEW_ARRAY(o->a, int, o->of->buffers.n + 1),
+        NEW_ARRAY(o->a, bool, o->of->buffers.n + 1) };
     for (int i = 0; i < o->n; i++) {
-        waits[i] = o->steps[i].before.n;
-        for (int j = 0; j < o->steps[i].uses.n; j++) users[o->steps[i].uses.at[j].buffer]++;
+        t.waits[i] = o->steps[i].before.n;
+        for (int j = 0; j < o->steps[i].uses.n; j++) t.users[o->steps[i].uses.at[j].buffer]++;
     }
     for (int at = 0; at < o->n; at++) {
         int best = -1;
         int64_t least = INT64_MAX;
         for (int i = 0; i < o->n; i++) {
-            if (waits[i]) continue;
+            if (t.waits[i]) continue;
             int64_t more = 0;
-            for (int j = 0; j < o->steps[i].uses.n; j++) {
+            for (int j = 0; j < o->steps[i].uses.n && !chains; j++) {
                 int b = o->steps[i].uses.at[j].buffer;
-                if (!made[b]) more += bytes_of(o, b);
-                if (users[b] == 1) more -= bytes_of(o, b);
+                if (!t.made[b]) more += bytes_of(o, b);
+                if (t.users[b] == 1) more -= bytes_of(o, b);
             }
+            if (chains) more = take_chain(o, &t, i);
             if (more < least) {
                 least = more;
                 best = i;
@@ -139,12 +215,7 @@ static void take_least(Order *o, int *order) {
         }
         if (best < 0) bug("kernels wait for one another");
         order[at] = best;
-        waits[best] = -1;
-        for (int j = 0; j < o->steps[best].after.n; j++) waits[o->steps[best].after.at[j]]--;
-        for (int j = 0; j < o->steps[best].uses.n; j++) {
-            made[o->steps[best].uses.at[j].buffer] = true;
-            users[o->steps[best].uses.at[j].buffer]--;
-        }
+        take(o, &t, best);
     }
 }
 
@@ -235,7 +306,7 @@ static void set_order(const Order *o, Plan *p, const int *order) {
 void order_plan(Plan *p) {
     if (!may_order(p)) return;
     memory_ends(p);
-    Order o = { .a = arena_new(), .random = 1 };
+    Order o = { .a = arena_new(), .random = 1, .trains = graph_trains(p->graph) };
     o.of = steps_read(o.a, p);
     o.steps = o.of->at;
     o.n = o.of->n;
@@ -244,6 +315,7 @@ void order_plan(Plan *p) {
     o.last = NEW_ARRAY(o.a, int, o.of->buffers.n + 1);
     o.live = NEW_ARRAY(o.a, int64_t, o.n + 2);
     o.place = NEW_ARRAY(o.a, int, o.n + 1);
+    find_makers(&o);
     int *order = NEW_ARRAY(o.a, int, o.n + 1), *other = NEW_ARRAY(o.a, int, o.n + 1);
     int *best = NEW_ARRAY(o.a, int, o.n + 1);
     for (int i = 0; i < o.n; i++) order[i] = best[i] = i;
@@ -251,11 +323,12 @@ void order_plan(Plan *p) {
     Cost cost = before;
     int64_t least = least_peak(&o);
     if (before.peak > least) {
-        take_least(&o, other);
-        Cost c = cost_of(&o, other);
-        if (is_less(c, cost)) {
+        for (int chains = 0; chains < (o.trains ? 2 : 1); chains++) {
+            take_least(&o, other, chains);
+            const Cost c = cost_of(&o, other);
+            if (!is_less(c, cost)) continue;
             cost = c;
-            best = other;
+            memcpy(best, other, sizeof *best * (size_t)o.n);
         }
         cost = improve(&o, best, cost, least);
     }
@@ -264,7 +337,7 @@ void order_plan(Plan *p) {
         order = best;
         p->saved_bytes = before.peak - cost.peak;
     }
-    if (graph_trains(p->graph)) use_up(&o, order);
-    if (gains || graph_trains(p->graph)) set_order(&o, p, order);
+    if (o.trains) use_up(&o, order);
+    if (gains || o.trains) set_order(&o, p, order);
     arena_free(o.a);
 }

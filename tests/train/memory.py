@@ -60,8 +60,12 @@ DESCRIBED = {"mlp": "--set layers=64 --set width=32 --set features=16 --dim batc
              "mobilenet_v2": "--set width=0.35 --set size=96 --set classes=10 --frozen-norm --no-dropout "
                              r"--train-only features\.1[67]\.,classifier".split(),
              "bert": "--set layers=6 --set width=64 --set heads=2 --set inner=256 --set vocabulary=50 "
-                     "--set positions=64 --dim batch=4 --dim length=32".split()}
-ENOUGH = {"mlp": 60000, "mobilenet_v2": 256 << 10, "bert": 480128}   # bytes that have to do
+                     "--set positions=64 --dim batch=4 --dim length=32".split(),
+             "gpt2": "--set layers=1 --set width=32 --set heads=2 --set vocabulary=2000 --set positions=16 "
+                     "--dim batch=2 --dim length=16".split()}
+ENOUGH = {"mlp": 60000, "mobilenet_v2": 256 << 10, "bert": 480128,
+          # logits of 256,000 bytes, while the table's gradient, as many again, is never there as a whole
+          "gpt2": 360000}   # bytes that have to do
 SPARED = {"bert": 0.95}     # without a budget: this part of what a budget that keeps everything takes has to do
 START, APART = "(m_params_init(&params), 0)", 'm_params_load(&params, "m.safetensors")'
 NUMBERS = {"learning_rate": "0.01f", "beta1": "0.9f", "beta2": "0.999f", "epsilon": "1e-8f", "weight_decay": "0.01f",
