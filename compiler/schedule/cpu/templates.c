@@ -141,9 +141,15 @@ void template_plan(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     else if (k->kind == KERNEL_ATTENTION_GRAD) plan_attention_grad(a, g, k, o);
 }
 
-// Weights that L2 does not keep from run to run come at 3 bytes a half-cycle. Their price rises until what Winograd's
-// algorithm adds to the model's own is within bounds: an eighth, and what a few layers of a small model take.
-enum { FAR_PRICE = 1024 / 3, MOST_PRICE = 64 * 1024, ROOM_SHARE = 8, ROOM = 24 << 20 };
+// Weights that L2 does not keep from run to run come from far memory. Their price rises until what Winograd's algorithm
+// adds to the model's own is within bounds: an eighth and what a few layers of a small model take, or, where that is
+// more, what the widest layers of a common one do.
+enum { MOST_PRICE = 64 * 1024, ROOM_SHARE = 8, ROOM = 24 << 20, LEAST_ROOM = 52 << 20 };
+
+static int64_t room_for_growth(int64_t weights) {
+    const int64_t share = weights / ROOM_SHARE + ROOM;
+    return share > LEAST_ROOM ? share : LEAST_ROOM;
+}
 
 static int64_t weights_bytes(const Graph *g) {
     int64_t bytes = 0;
@@ -161,8 +167,8 @@ static void weights_price(Plan *p) {
     const Options *o = p->options;
     int64_t weights = weights_bytes(graph_root(p->graph)), l2 = o->machine.l2 ? (int64_t)o->machine.l2 : 512 << 10,
             growth = INT64_MAX;
-    for (int price = FAR_PRICE; weights > l2 && growth > weights / ROOM_SHARE + ROOM && price <= MOST_PRICE;
-         price += price / 2) {
+    for (int price = WEIGHTS_FAR; weights > l2 && growth > room_for_growth(weights) && price <= MOST_PRICE;
+         price += (price - WEIGHTS_FAR) / 2 + WEIGHTS_FAR / 32) {
         set_price(p, price);
         growth = 0;
         for (int i = 0; i < p->kernels.n; i++)

@@ -38,9 +38,12 @@ typedef struct ConvShape {
     int64_t n, groups, ic, oc, in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
 } ConvShape;
 
+enum { WEIGHTS_FAR = 2 * 1024 / 7 }; /* half-cycles that 1024 bytes take from far memory: 3.5 bytes in each */
+
 /* A convolution with the channels last, and where it lies (tiles_conv.c). Strides of X in floats, yc of Y from
  * pixel to pixel; parts: how many threads share the work, 0 or 1: none; price: half-cycles that 1024 bytes of
- * weights cost besides the work with them; images: 0 where the compiler packs the weights, else they are packed in
+ * weights cost: 0 where they are near, WEIGHTS_FAR where they come from far memory, beside the work with them, and
+ * what is above it where room is short; images: 0 where the compiler packs the weights, else they are packed in
  * every run, for so many images. groups, ic and oc are those after conv_merge. */
 typedef struct ConvLayout {
     ConvShape conv;

@@ -3,9 +3,10 @@
  * block sizes of winograd.c, and whether it is to be preferred.
  *
  * Half-cycles, as in tiles_conv.c: the products, the transforms, and the weights, which grow with the tile: where
- * a model has more of them than the cache keeps from run to run they come from far memory every time, and a
- * smaller tile, of more products, often takes less time. Their price says so; it is higher where they would take
- * too much memory (templates.c). */
+ * a model has more of them than the cache keeps from run to run they come from far memory every time, beside the
+ * products, and a smaller tile, of more products, often takes less time. Their price says so; it is higher where they
+ * would take too much memory (templates.c).
+ */
 #include "tiles_cost.h"
 
 enum {
@@ -46,6 +47,14 @@ int64_t winograd_count(const ConvShape *s, WinogradTile f)
 static int64_t product_cost(const TileMachine *t, int64_t r, int64_t v, int64_t depth)
 {
     return r == 0 ? 0 : tile_max(tile_cost(t, r, v, depth), LINE * tile_ceil(v * t->lanes, PANEL) * depth);
+}
+
+/* `work` half-cycles and the weights that stream to it meanwhile; of the shorter of the two a fifth is left over
+ * (measured). What the price has above that of far memory is for the room. */
+static int64_t work_beside(const ConvLayout *l, int64_t work, int64_t weights)
+{
+    const int64_t far = weights / 1024 * tile_min(l->price, WEIGHTS_FAR);
+    return tile_max(work, far) + tile_min(work, far) / 5 + weights / 1024 * tile_max(l->price - WEIGHTS_FAR, 0);
 }
 
 /* Half-cycles to pack `bytes` of weights, where that is no constant's. */
@@ -90,7 +99,7 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t transforms = tiles * wide
         * (tile_ceil(s->ic, 16) * points * (3 * passes + 1)
             + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
-    return tile.cost + transforms + weights / 1024 * l->price + packing_cost(l, target, weights)
+    return work_beside(l, tile.cost + transforms, weights) + packing_cost(l, target, weights)
         + (l->images ? tile_ceil(s->oc, 16) * s->ic * TRANSFORM : 0)
         + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
 }
@@ -117,12 +126,10 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
     const int64_t weights = s->kernel[1] * s->kernel[2] * s->ic * s->oc * 4,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10;
     const TapTiles taps = conv_taps_tiles(shape, target);
-    const int64_t plain = (shape->images ? shape->images : 1)
-            * tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX)
-        + packing_cost(shape, target, weights)
-        + (shape->price      ? weights / 1024 * shape->price :
-                weights > l2 ? weights / AGAIN :
-                               0);
+    const int64_t sums = (shape->images ? shape->images : 1)
+        * tile_min(conv_tiles(shape, target).cost, taps.preferred ? taps.cost : INT64_MAX),
+                  plain = work_beside(shape, sums, weights) + packing_cost(shape, target, weights)
+        + (!shape->price && weights > l2 ? weights / AGAIN : 0);
     WinogradTile form[9];
     WinogradTiles best = {0};
     int64_t best_cost = INT64_MAX;
