@@ -65,6 +65,7 @@ struct Options {
     int64_t train_memory;                               // workspace of a training program; 0: what it takes
     DType io;                                           // --io: of inputs and outputs that it quantizes; 0: as they are
     const char *precision;                              // bf16, f16; NULL: as the model has it
+    bool share;                                         // --share: files of one image have kernels in common
     // --optimize size: the smallest code, and weights no larger than the model's
     bool small, fast;                                   // fast: --optimize speed, where that was said
     // what a program's workspace, its code with constants, and its calls may take; 0: what they do

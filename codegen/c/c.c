@@ -94,7 +94,9 @@ static const char *c_number(void *ctx, int64_t value) {
     KernelText *k = ctx;
     Arena *a = k->file->arena;
     int i = k->hole_numbers;
-    if (value < (k->prefix && k->file->options->small ? 2 : MIN_ARGUMENT)) return number_text(a, value);
+    const Options *o = k->file->options;
+    if (value < (!o->small ? MIN_ARGUMENT : k->prefix ? 2 : o->share ? SMALL_TERMS + 1 : MIN_ARGUMENT))
+        return number_text(a, value);
     while (i < k->numbers.n && k->numbers.at[i].value != value) i++;
     if (i == k->numbers.n) {
         const char *name = arena_printf(a, k->prefix ? "burn_n%d" : "n%d", i - k->hole_numbers);

@@ -89,6 +89,14 @@ void c_functions_add(Functions *f, CFile *g, KernelText *t);
 void c_functions_print(Functions *f, CFile *g);            // those that have been added since the last time
 void c_functions_free(Functions *f);
 Listing c_functions_list(const Functions *f, Arena *a);      // all, with their comments
+// share.c: the line where the definition of the function of this name begins, after those of its helpers
+const char *c_definition(const char *text, const char *name);
+// linked.c: of kernel t's function, which is `text`, and `key` without names of its own, the text of which an image has
+// one, and its *name; NULL: it is this file's own
+const char *c_linked(CFile *g, const KernelText *t, const char *text, const char *key, const char **name);
+// how these names, and the macros that say that they are there, begin
+#define C_LINKED "burn_k_"
+#define C_LINKED_MARK "BURN_K_"
 // file.c: what this code calls: the vector prelude, files of templates/, functions of expressions that are not above
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code);
 // state.c: the struct of the model's state, before the programs that name it; what is told of several functions
@@ -116,6 +124,7 @@ const char *c_target_suffix(Arena *a, const Target *t);
 // an expression: does the processor have what the target asks for?
 const char *c_target_test(Arena *a, const Target *t);
 
-// Is it a word of the text?
+// Is it a word of the text? Where is the first, or NULL?
 bool c_says_word(const char *text, const char *word);
+const char *c_find_word(const char *text, const char *word);
 #endif

@@ -97,7 +97,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
 // What the code asks of the C compiler and its library.
 static void print_head(CFile *g, Text *out, const char *header) {
     const Target *m = &g->options->machine;
-    skeleton_fill(g->arena, out, "skeleton/source.c", 11,
+    skeleton_fill(g->arena, out, "skeleton/source.c", 12,
         (Hole[]){ { "HEADER", NULL, arena_printf(g->arena, "\"%s\"", path_base(header)) },
             { "HAS_FILES", NULL, flag(g->training) },
             { "HAS_BLAS", NULL, flag(calls_blas(g)) },
@@ -106,6 +106,7 @@ static void print_head(CFile *g, Text *out, const char *header) {
             { "HAS_VECTORS", NULL, flag(m->vectors && !m->n_parts) },
             { "HAS_FUSED", NULL, flag(says(&g->c, "BURN_FUSED ")) },
             { "HAS_APART", NULL, flag(says(&g->c, "BURN_APART ")) },
+            { "HAS_ONE", NULL, flag(says(&g->c, "BURN_ONE(")) },
             { "HAS_LANES", NULL, flag(says(&g->c, "BURN_LANES ")) },
             { "HAS_ALIGNED", NULL, flag(says(&g->data, "BURN_ALIGNED")) },
             { "SECTIONS", NULL, c_sections(g) } });

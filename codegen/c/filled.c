@@ -320,14 +320,16 @@ static int backward_holes(CFile *g, KernelText *t, const char *const *axes, int 
     return 4;
 }
 
-bool c_says_word(const char *s, const char *word) {
+const char *c_find_word(const char *s, const char *word) {
     const size_t n = strlen(word);
     for (const char *at = s; (at = strstr(at, word)); at += n)
         if ((at == s || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && !isalnum((unsigned char)at[n])
             && at[n] != '_')
-            return true;
-    return false;
+            return at;
+    return NULL;
 }
+
+bool c_says_word(const char *s, const char *word) { return c_find_word(s, word) != NULL; }
 
 // The numbers that fill holes become elements of an array.
 static void take_table(CFile *g, KernelText *t, int n, Hole *holes) {

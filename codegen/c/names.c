@@ -64,12 +64,22 @@ static bool begins(const char *name, size_t n, const char *with) {
     return n > strlen(with) && !memcmp(name, with, strlen(with));
 }
 
-// runtime/image.c, which the code calls, keeps its names.
+// runtime/image.c, which the code calls, keeps its names, and so does what files have in common (linked.c).
 static void found_own(void *ctx, const char *name, size_t n) {
     Apart *a = ctx;
-    if (begins(name, n, "burn_") && !begins(name, n, "burn_image_")
+    if (begins(name, n, "burn_") && !begins(name, n, "burn_image_") && !begins(name, n, C_LINKED)
         && !strmap_get(a->shared.known, arena_strndup(a->own.arena, name, n)))
         c_names_add(&a->own, name, n);
+}
+
+// The C library's, which the file has where there is none, stay: headers that define them are read once. So does what
+// says which functions are there.
+static bool is_own_macro(const char *name) {
+    static const char *const library[] = { "_POSIX_C_SOURCE", "INFINITY", "NAN", "isnan", "isinf", "fabsf",
+        "copysignf" };
+    for (size_t i = 0; i < COUNT(library); i++)
+        if (!strcmp(library[i], name)) return false;
+    return !begins(name, strlen(name), C_LINKED_MARK);
 }
 
 void c_names_apart(const CFile *g, int n, const char *const *texts, Text *begin, Text *end) {
@@ -93,5 +103,5 @@ void c_names_apart(const CFile *g, int n, const char *const *texts, Text *begin,
     if (a.own.list.n || macros.list.n) text_printf(end, "\n");
     for (int i = 0; i < a.own.list.n; i++) text_printf(end, "#undef %s\n", a.own.list.at[i]);
     for (int i = 0; i < macros.list.n; i++)
-        if (strcmp(macros.list.at[i], "_POSIX_C_SOURCE")) text_printf(end, "#undef %s\n", macros.list.at[i]);
+        if (is_own_macro(macros.list.at[i])) text_printf(end, "#undef %s\n", macros.list.at[i]);
 }

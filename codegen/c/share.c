@@ -90,16 +90,18 @@ void c_functions_add(Functions *f, CFile *g, KernelText *t) {
     t->params = NEW_ARRAY(own, Param, MAX_PARAMS);
     c_kernel(g, t);
     const char *text = g->c.at, *key = canonical(own, t, text);
-    g->c = whole;
-    g->arena = arena;
     Function *one = strmap_get(f->known, key);
     if (!one) {
+        const char *name = t->name, *linked = c_linked(g, t, text, key, &name);
         one = NEW(f->scratch, Function);
-        *one = (Function){ .name = t->name, .text = arena_strdup(f->scratch, text) };
+        *one = (Function){ .name = linked ? arena_strdup(arena, name) : t->name,
+            .text = arena_strdup(f->scratch, linked ? linked : text) };
         text_init(&one->origins, f->scratch);
         strmap_put(f->known, key, one);
         VEC_PUSH(f->scratch, f->list, one);
     }
+    g->c = whole;
+    g->arena = arena;
     print_origin(own, &one->origins, g->plan->graph, k);
     one->calls++;
     t->function = one->name;
@@ -107,13 +109,10 @@ void c_functions_add(Functions *f, CFile *g, KernelText *t) {
     arena_free(own);
 }
 
-// Where the definition of the function begins, after those of its helpers.
-static const char *definition(const Function *f) {
-    size_t n = strlen(f->name);
-    const char *at = strstr(f->text, f->name);
-    while (at && is_word(at[n])) at = strstr(at + n, f->name);
-    if (!at) bug("no definition of %s", f->name);
-    while (at > f->text && at[-1] != '\n') at--;
+const char *c_definition(const char *text, const char *name) {
+    const char *at = c_find_word(text, name);
+    if (!at) bug("no definition of %s", name);
+    while (at > text && at[-1] != '\n') at--;
     return at;
 }
 
@@ -121,7 +120,7 @@ void c_functions_print(Functions *f, CFile *g) {
     for (; f->printed < f->list.n; f->printed++) {
         const Function *one = f->list.at[f->printed];
         bool apart = one->calls >= MANY_CALLS;
-        const char *own = apart ? definition(one) : one->text;
+        const char *own = apart ? c_definition(one->text, one->name) : one->text;
         text_append(&g->c, one->origins.at, one->origins.n);
         text_append(&g->c, one->text, (size_t)(own - one->text));
         text_printf(&g->c, "%s", apart ? "BURN_APART " : "");

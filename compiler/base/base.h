@@ -62,6 +62,7 @@ void text_quoted(Text *out, const char *s);             // in "", escaped as the
 typedef struct Word { const char *name, *means; } Word;
 void text_fill(Text *out, const char *text, int n, const Word *words);
 typedef struct StrMap StrMap;
+uint64_t text_hash(const char *s);                       // FNV-1a
 StrMap *strmap_new(Arena *a);
 void strmap_put(StrMap *m, const char *key, void *value);            // copies the key; replaces
 void *strmap_get(const StrMap *m, const char *key);                  // NULL when absent

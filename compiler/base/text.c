@@ -76,7 +76,7 @@ void text_fill(Text *out, const char *text, int n, const Word *words) {
 typedef struct Slot { const char *key; uint64_t hash; void *value; } Slot;
 struct StrMap { Arena *arena; Slot *slots; size_t cap, n; };       // cap: a power of two
 
-static uint64_t hash_string(const char *s) {
+uint64_t text_hash(const char *s) {
     uint64_t h = 0xcbf29ce484222325u;
     for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
     return h;
@@ -108,7 +108,7 @@ static void strmap_grow(StrMap *m) {
 }
 
 void strmap_put(StrMap *m, const char *key, void *value) {
-    uint64_t hash = hash_string(key);
+    uint64_t hash = text_hash(key);
     Slot *s = strmap_slot(m, key, hash);
     if (!s->key) {
         if (2 * (m->n + 1) > m->cap) {
@@ -123,7 +123,7 @@ void strmap_put(StrMap *m, const char *key, void *value) {
 }
 
 void *strmap_get(const StrMap *m, const char *key) {
-    Slot *s = strmap_slot(m, key, hash_string(key));
+    Slot *s = strmap_slot(m, key, text_hash(key));
     return s->key ? s->value : NULL;
 }
 

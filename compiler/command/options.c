@@ -210,6 +210,18 @@ static bool code_known(const Options *o) {
         || usage_error("--stack is for targets without an operating system, not for --target %s", o->target);
 }
 
+// Functions that the linker throws away lie in sections of their own, in the names of which no region is.
+static bool share_fits(const Options *o) {
+    bool placed = false;
+    for (int i = 0; i < o->banks.n; i++) placed = placed || o->banks.at[i].holds & BANK_CODE;
+    if (o->machine.backend->descriptor != DESCRIPTOR_MODEL)
+        return usage_error("--share is for C, not for --target %s", o->target);
+    if (o->machine.n_parts)
+        return usage_error("--share is for one target: a file of several has its functions once for each");
+    return !placed || usage_error("--share and a --region for code do not go together: shared functions have sections "
+        "of their own, .text.%s..., for the linker's script", "burn_k_");
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
@@ -245,7 +257,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         return usage_error("--%s says how code is made, but -o %s is no code", all->of_code, file);
     if ((o->opset || o->optimized) && o->written != WRITTEN_ONNX && c->bit != QUANTIZE)
         return usage_error("--opset and --optimized go with -o model.onnx");
-    if (!code_known(o)) return false;
+    if (!code_known(o) || (o->share && !share_fits(o))) return false;
     if (o->depfile && o->dump && !file) return usage_error("--depfile is about a file; --dump without -o writes none");
     if (!name_symbols(a, o, c, file, all->package != NULL)) return false;
     const char *trains = o->train ? NULL : learning_option(o);

@@ -272,6 +272,10 @@ const Option options[] = {
         "size: the least code, weights no larger than the model's; speed: as without it, and weights of 4 bits are "
         "bytes where that takes fewer instructions",
         SET_ONE_OF(set_optimize, "speed size") },
+    { "share", 0, NULL, COMPILE | BUILDS, "Code",
+        "kernels that are the same code in several files of an image are there once, by the linker: weak functions, "
+        "named by what they compute; most are with --optimize size",
+        FIELD(FLAG, compile.share) },
     { "io", 0, "TYPE", COMPILE | BUILDS | INSPECT, "Code",
         "int8, uint8 or int16: inputs and outputs that the model quantizes to it are these integers, with their scale "
         "and zero point in the header; bytes are signed or not as is said here",

@@ -7,7 +7,7 @@
  *   HAS_BARE     it is for processors that may have no C library
  *   HAS_PLAIN    it is what checkers of firmware read: C99 without vectors
  *   HAS_VECTORS  it has loops that want the widest vectors that the compiler's flags name
- *   HAS_FUSED HAS_APART HAS_LANES HAS_ALIGNED  which of the macros below it mentions
+ *   HAS_FUSED HAS_APART HAS_ONE HAS_LANES HAS_ALIGNED  which of the macros below it mentions
  *   SECTIONS     macros for where constants and code lie (--region)
  */
 // holes
@@ -19,6 +19,7 @@
 #define HAS_VECTORS 1
 #define HAS_FUSED 1
 #define HAS_APART 1
+#define HAS_ONE 1
 #define HAS_LANES 1
 #define HAS_ALIGNED 1
 #define SECTIONS
@@ -135,6 +136,17 @@ __attribute__((weak)) void *memset(void *to, int byte, size_t n)
 #define BURN_APART __attribute__((noinline)) /* called often */
 #else
 #define BURN_APART
+#endif
+
+#endif
+#if HAS_ONE
+/* Of functions of this name, which are the same code, an image keeps one: link with --gc-sections. */
+#if defined(__GNUC__) && defined(__ELF__)
+#define BURN_ONE(name) __attribute__((weak, visibility("hidden"), section(".text." #name)))
+#elif defined(__GNUC__) && (defined(__APPLE__) || defined(__wasm__))
+#define BURN_ONE(name) __attribute__((weak, visibility("hidden")))
+#else
+#define BURN_ONE(name) static
 #endif
 
 #endif

@@ -7,15 +7,17 @@ source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 page=$tests/../docs/firmware.md
 models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip
-    bytes_conv_image bytes_conv_depthwise"
-misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes bytes_conv_image bytes_conv_depthwise"
-[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra="conv_bn_relu_add bytes_conv_depthwise"
+    bytes_conv_image bytes_conv_depthwise shared"
+misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes bytes_conv_image bytes_conv_depthwise
+    shared"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra="conv_bn_relu_add bytes_conv_depthwise shared"
 python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
     { echo "Bail out! small/run.py fails"; exit 1; }
 for model in $models; do
-    file=small/$model/model.onnx
+    file=small/${model/shared/conv_bn_relu_add}/model.onnx
     [ -f $file ] || file=$tests/../models/digits/digits.onnx
-    status 0 "$model" "$burncc" $file --quiet --target cortex-m4 --name $model -o $model.c
+    status 0 "$model" "$burncc" $file --quiet --target cortex-m4 --name $model -o $model.c \
+        $([ $model = shared ] && echo --share --optimize size)
 done
 
 listed() { # what stands between the first two columns' backquotes of the page's table of this heading

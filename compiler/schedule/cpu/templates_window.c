@@ -150,13 +150,25 @@ static bool varies(const Plan *p, const Kernel *k, int hole) {
     return false;
 }
 
+// Those that are other than one only in few networks.
+static bool is_rare(const char *hole) {
+    static const char *const rare[] = { "N", "G", "DH", "DW", "MULT", "XN" };
+    for (size_t i = 0; i < COUNT(rare); i++)
+        if (!strcmp(rare[i], hole)) return true;
+    return false;
+}
+
 // Holes that have one value in all kernels are numbers, which the C compiler folds; those that always have the value of
-// one before them, as heights and widths of square images, are its name.
+// one before them, as heights and widths of square images, are its name. What several models have in common must not
+// follow from one of them.
 static void share_hole(const Plan *p, Kernel *k, int hole) {
     HoleValue *h = &k->holes.at[hole];
+    const bool common = p->options->share && !is_rare(h->name);
     if (h->kind != HOLE_SIZE || !dim_is_const(h->value)) return;
-    h->kind = varies(p, k, hole) ? HOLE_ARGUMENT : HOLE_NUMBER;
-    for (int i = 0; h->kind == HOLE_ARGUMENT && i < hole; i++)
+    const bool alone = k->holes.at[0].value == 1;       // N: no other image is XN floats further on
+    if (p->options->share && alone && !strcmp(h->name, "XN")) h->value = 0;
+    h->kind = common || varies(p, k, hole) ? HOLE_ARGUMENT : HOLE_NUMBER;
+    for (int i = 0; !common && h->kind == HOLE_ARGUMENT && i < hole; i++)
         if (k->holes.at[i].kind == HOLE_ARGUMENT && !differ(p, k->template, i, hole)) {
             h->kind = HOLE_NAME;
             h->text = k->holes.at[i].name;
@@ -199,7 +211,7 @@ static void share_relu(const Plan *p, Kernel *k) {
         const Expr *e = k2->template == of ? k2->stores.at[0].expr : NULL;
         other = other || (e && is_relu(e) != relu && alike(under_relu(e), under_relu(k->stores.at[0].expr)));
     }
-    template_hole(p->arena, k, "RELU", other);
+    template_hole(p->arena, k, "RELU", other || p->options->share);
     template_hole_dim(p->arena, k, "LEAST", relu ? 0 : LOWEST);
 }
 
