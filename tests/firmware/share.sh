@@ -99,7 +99,8 @@ status 2 "several targets" "$burncc" "$digits" --target x86-64-v3,x86-64-v4 --sh
 says "^burncc: error: --share is for one target"
 status 2 "a GPU" "$burncc" "$digits" --target vulkan --share -o no.c
 says "^burncc: error: --share is for C, not for --target vulkan"
-status 2 "code in a region" "$burncc" "$digits" --target cortex-m4 --region itcm:64K=code --region ram:64K --share -o no.c
+status 2 "code in a region" "$burncc" "$digits" --target cortex-m4 --region itcm:64K=code --region ram:64K \
+    --share -o no.c
 says "^burncc: error: --share and a --region for code do not go together"
 [ ! -f no.c ]
 result $? "nothing is written"
