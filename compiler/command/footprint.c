@@ -33,10 +33,13 @@ static Object *compiled(Arena *a, const Options *o, const char *cc, const char *
 
 static int a_kernel(const Options *o) { return o->small ? ESTIMATE_SMALL : ESTIMATE; }
 
+// As a linker lays sections, one behind the other with what they are aligned to. Strings that are in two functions are
+// counted twice, which it may bring together.
 static void count(Footprint *f, const Options *o, const Programs *p) {
     for (int i = 0; f->object && i < f->object->n_sections; i++) {
         const ObjectSection *s = &f->object->sections[i];
-        if (s->wanted) f->bytes[s->kind] += s->bytes;
+        int64_t *bytes = &f->bytes[s->kind];
+        if (s->wanted && s->bytes) *bytes = (*bytes + s->alignment - 1) / s->alignment * s->alignment + s->bytes;
     }
     if (f->object) return;
     for (int i = 0; i < p->n; i++) {

@@ -20,7 +20,7 @@ enum { SHF_WRITE = 1, SHF_ALLOC = 2, SHF_EXECINSTR = 4 };
 enum { STT_OBJECT = 1, STT_FUNC = 2, STT_SECTION = 3, STB_GLOBAL = 1, SHN_LORESERVE = 0xff00 };
 enum { HEADER_BYTES = 52, SECTION_BYTES = 40, SYMBOL_BYTES = 16, CLASS_AT = 4, ORDER_AT = 5 };
 
-typedef struct ElfSection { uint32_t name, type, flags, offset, size, link, info; } ElfSection;
+typedef struct ElfSection { uint32_t name, type, flags, offset, size, link, info, alignment; } ElfSection;
 typedef struct ElfSymbol { uint32_t name, value; int type, binding; uint32_t section; } ElfSymbol;
 typedef struct Reader { Arena *arena; const uint8_t *at; size_t size; Object *out; ElfSection *sections; } Reader;
 
@@ -50,7 +50,8 @@ static bool read_sections(Reader *r) {
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *p = r->at + table + i * SECTION_BYTES;
         ElfSection *s = &r->sections[i];
-        *s = (ElfSection){ word(p), word(p + 4), word(p + 8), word(p + 16), word(p + 20), word(p + 24), word(p + 28) };
+        *s = (ElfSection){ word(p), word(p + 4), word(p + 8), word(p + 16), word(p + 20), word(p + 24), word(p + 28),
+            word(p + 32) };
         if (s->type == SHT_NOBITS ? s->link >= n : !inside(r, s->offset, s->size) || s->link >= n) return false;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -60,7 +61,8 @@ static bool read_sections(Reader *r) {
             s->type == SHT_NOBITS                        ? OBJECT_BSS :
                                                            OBJECT_DATA;
         r->out->sections[i] = (ObjectSection){ .name = string_at(r, &r->sections[names], s->name),
-            .kind = kind, .bytes = s->flags & SHF_ALLOC ? s->size : 0, .frame = -1 };
+            .kind = kind, .bytes = s->flags & SHF_ALLOC ? s->size : 0, .alignment = s->alignment ? s->alignment : 1,
+            .frame = -1 };
     }
     return true;
 }

@@ -11,7 +11,7 @@ typedef enum ObjectKind { OBJECT_TEXT, OBJECT_RODATA, OBJECT_DATA, OBJECT_BSS, O
 typedef struct ObjectSection {
     const char *name, *symbol;                          // symbol NULL: strings, and what is not in memory
     ObjectKind kind;
-    int64_t bytes;                                      // in memory
+    int64_t bytes, alignment;                           // in memory
     int64_t frame;                                      // of a function, of stack; -1: not known
     bool unbounded;                                     // the run decides how much that is
     bool open, wanted;                                  // a function that others can call; reached from one

@@ -24,11 +24,11 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-import run as firmware
+import boards
 
 ARM, RISCV = "qemu-system-arm", "qemu-system-riscv32"
 TARGETS = {"cortex-m0": ARM, "cortex-m4": ARM, "cortex-m55": ARM, "rv32imc": RISCV, "rv32imafc": RISCV,
-           firmware.VECTORS: RISCV}
+           boards.VECTORS: RISCV}
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
 SIZE = 3                                                # of a symbolic dimension
 SETS = 2
@@ -50,7 +50,12 @@ class Model:
         for value in [*self.inputs, *graph.output]:
             for dim in value.type.tensor_type.shape.dim:
                 dim.dim_value = size_of(dim)
-        self.outputs = [o.name for o in graph.output]
+        new = {o.name: f"y{n}" for n, o in enumerate(graph.output)}    # names of files
+        for names in [node.input for node in graph.node] + [node.output for node in graph.node]:
+            names[:] = [new.get(name, name) for name in names]
+        for o in graph.output:
+            o.name = new[o.name]
+        self.outputs = list(new.values())
         self.made = [name for node in graph.node for name in node.output if name]
 
     def draw(self, rng):
@@ -107,7 +112,7 @@ def cut(model, values):
 
 
 def ties(model, values, tensor, where):
-    """How many of these elements are roundings of what is within 1e-4 of a half; None where no tensor says."""
+    """How many of these elements are roundings of what is within 1e-4 of a half; none where no float is rounded."""
     node = next(n for n in model.proto.graph.node if tensor in n.output)
     if node.op_type != "QuantizeLinear" or node.input[0] not in values:
         return 0
@@ -119,7 +124,7 @@ def ties(model, values, tensor, where):
 class Show:
     def __init__(self, args, work):
         self.args, self.work, self.wrong = args, work, 0
-        self.riscv_clang = firmware.riscv_clang(work)
+        self.riscv_clang = boards.riscv_clang(work)
 
     def burncc(self, *words, cc=""):
         env = {**os.environ, "CC": cc, "BURNCC_CFLAGS": ""}
@@ -136,7 +141,7 @@ class Show:
         done = self.burncc("run", path, "--output", folder, "--target", target, *given)
         if done.returncode:
             sys.exit(f"{path}: {done.stderr}")
-        return {name: np.load(folder / f"{name.replace('/', '_')}.npy") for name in outputs}
+        return {name: np.load(folder / f"{name}.npy") for name in outputs}
 
     def table(self, title, columns):
         print(f"\n{title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
@@ -178,7 +183,7 @@ def targets(show, model):
     onnx.save(model.proto, str(path))
     cells = []
     for target, runner in TARGETS.items():
-        cc = show.riscv_clang if target == firmware.VECTORS else ""
+        cc = show.riscv_clang if target == boards.VECTORS else ""
         if cc is None:
             cells.append("no compiler")
             continue

@@ -3,13 +3,12 @@
 """What models take on microcontrollers, as docs/firmware.md and docs/memory.md have it, beside the figures of other
 compilers and libraries: instructions of a run in QEMU, workspace, code.
 
-usage: figures.py BURNCC --models DIR [--only float,size,int8,bits,budgets]
+usage: figures.py BURNCC --models DIR [--only float,size,int8,budgets]
 
 Out: a table for each part, a row for each model; where there is a figure to stay below it stands beside with `ok` or
 `ABOVE`, and the exit status is 1 if any is above. DIR has tiny_dscnn_kws.onnx, tiny_resnet8.onnx, tiny_mbv1_vww.onnx,
 tiny_ae_toycar.onnx and mnist_cnn.onnx, the first four also as integers by ONNX Runtime's quantizer (NAME_qdq.onnx), and
-micro_kws_qdq.onnx; recorded inputs of NAME_qdq.onnx in NAME/test_data_set_0. What is not there is left out.
-MobileNetV2 is made of models/mobilenet_v2.c. Needs the cross compilers and QEMU as run.py does; some ten minutes."""
+micro_kws_qdq.onnx. What is not there is left out. Bits are bits.py's. MobileNetV2 is made of models/mobilenet_v2.c. Needs the cross compilers and QEMU as run.py does; some ten minutes."""
 import argparse
 import json
 import os
@@ -122,19 +121,6 @@ def integers(f):
               f.goal(got["cortex-m4"]["workspace_bytes"], alive), inside)
 
 
-def same_bits(f):
-    f.table("The same bits as here", ["", *TARGETS])
-    for name, model in integer_models(f):
-        said = []
-        for target, runner in TARGETS.items():
-            out = f.run("verify", model, "--data", f.args.data or model.parent / name, "--target", target, "--runner",
-                        runner, "--golden", "--quiet", "--rtol", "0", "--atol", "1", fails=True)
-            good = out.splitlines()[-1].startswith("pass") if out else False
-            f.above += not good
-            said.append("ok" if good else f"OTHERS {out[-300:]}")
-        f.row(name, *said)
-
-
 def mobilenet(f):
     """MobileNetV2 of 0.35 at 96 x 96, of floats, and of integers with ranges from noise."""
     floats, bytes_ = f.work / "mobilenet_v2.onnx", f.work / "mobilenet_v2_bytes.onnx"
@@ -176,14 +162,13 @@ def budgets(f):
         f.row(name, *cells)
 
 
-PARTS = {"float": floats, "size": sizes, "int8": integers, "bits": same_bits, "budgets": budgets}
+PARTS = {"float": floats, "size": sizes, "int8": integers, "budgets": budgets}
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("burncc")
     p.add_argument("--models", required=True, metavar="DIR")
-    p.add_argument("--data", help="a folder of recorded inputs for all (default: DIR/NAME)")
     p.add_argument("--work", metavar="DIR", help="where files go (default: a folder that is removed)")
     p.add_argument("--only", default=",".join(PARTS))
     args = p.parse_args()
