@@ -8,7 +8,8 @@ usage: figures.py BURNCC --models DIR [--only float,size,int8,budgets]
 Out: a table for each part, a row for each model; where there is a figure to stay below it stands beside with `ok` or
 `ABOVE`, and the exit status is 1 if any is above. DIR has tiny_dscnn_kws.onnx, tiny_resnet8.onnx, tiny_mbv1_vww.onnx,
 tiny_ae_toycar.onnx and mnist_cnn.onnx, the first four also as integers by ONNX Runtime's quantizer (NAME_qdq.onnx), and
-micro_kws_qdq.onnx. What is not there is left out. Bits are bits.py's. MobileNetV2 is made of models/mobilenet_v2.c. Needs the cross compilers and QEMU as run.py does; some ten minutes."""
+micro_kws_qdq.onnx. What is not there is left out. Bits are bits.py's. MobileNetV2 is made of models/mobilenet_v2.c.
+Needs the cross compilers and QEMU as run.py does; some ten minutes."""
 import argparse
 import json
 import os

@@ -30,9 +30,9 @@ FEW = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "pooling", "so
        "attention_blocks", "quantize_round_trip", "strips", "few_columns",
        "bytes_four_bits", "bytes_conv_four_bits", "halves_product", "halves_conv", "halves_points",
        "halves_depthwise", "averages")
-# Instructions a multiply-add of digits, the least and the most that a count may be: measured 2.66 with gcc and 2.65 with
-# clang on a Cortex-M4, 2.67 on RISC-V, 1.56 with vectors of four floats, 1.82 with RISC-V's by clang 16. Two thirds of
-# that are less than any code of these takes: then the count is wrong.
+# Instructions a multiply-add of digits, the least and the most that a count may be: measured 2.66 with gcc and 2.65
+# with clang on a Cortex-M4, 2.67 on RISC-V, 1.56 with vectors of four floats, 1.82 with RISC-V's by clang 16. Two
+# thirds of that are less than any code of these takes: then the count is wrong.
 SCALAR = (1.8, 3.0)
 COUNTED = {"cortex-m4": SCALAR, "cortex-m7": SCALAR, "cortex-m33": SCALAR, "cortex-m55": (1.0, 1.8),
            "rv32imafc": SCALAR, boards.VECTORS: (1.2, 2.0)}
@@ -87,8 +87,8 @@ def quantized(burncc, q):
 
 def counting(cc, flags, burncc, model, target, runner, ends):
     """The command of a case: count."""
-    return ["env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", sys.executable, __file__, "--count", burncc, str(model), target,
-            runner, *map(str, ends)]
+    return ["env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", sys.executable, __file__, "--count", burncc, str(model),
+            target, runner, *map(str, ends)]
 
 
 def count(burncc, model, target, runner, least, most):
