@@ -54,8 +54,11 @@ NETWORKS = [
     Network("gpt_block", "models/gpt2.c", "--set layers=4 --set width=256 --set heads=4 --set vocabulary=4096 "
             "--set positions=128 --dim batch=8 --dim length=128", "4 layers of 256, batch 8 of 128 tokens"),
     Network("resnet50", "models/resnet.c", "--set depth=50 --dim batch=4", "batch 4, 224 x 224"),
-    Network("gpt2", "models/gpt2.c", "--dim batch=4 --dim length=64", "124 M, batch 4 of 64 tokens"),
-    Network("bert_base", "models/bert.c", "--dim batch=8 --dim length=128", "batch 8 of 128 tokens"),
+    # parameters and Adam's moments are the most of these; with a limit the rest is little beside them
+    Network("gpt2", "models/gpt2.c", "--dim batch=4 --dim length=64 --train-memory 120M",
+            "124 M, batch 4 of 64 tokens, 120 MiB of workspace"),
+    Network("bert_base", "models/bert.c", "--dim batch=8 --dim length=128 --train-memory 120M",
+            "batch 8 of 128 tokens, 120 MiB of workspace"),
 ]
 
 
