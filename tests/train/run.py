@@ -8,7 +8,7 @@ FOLDER holds cases (model.onnx, reference.safetensors, case.json) recorded with 
 of owned.py, all of them. --described: the models are those of described/, with the case's weights.safetensors. Errors
 are relative to the largest value of each tensor. Needs the standard library only.
 Prints TAP; skips everything when FOLDER is given and absent."""
-import argparse, array, json, os, struct, subprocess, sys, tempfile
+import argparse, array, contextlib, json, os, struct, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
@@ -66,9 +66,10 @@ def number(v):
     return repr(float(v)) if not isinstance(v, (list, tuple)) else [number(x) for x in v]
 
 
-def run_case(args, folder, optimizer, run, case):
+def run_case(args, folder, optimizer, run, case, kept=None):
+    """kept: a folder for what the run leaves, with the gradients and parameters of each step."""
     ref = read_safetensors(os.path.join(folder, "reference.safetensors"))
-    with tempfile.TemporaryDirectory() as tmp:
+    with contextlib.nullcontext(kept) if kept else tempfile.TemporaryDirectory() as tmp:
         for k, (_, _, raw) in ref.items():
             if len(k) == 2 and k[0] in "xy":
                 open(os.path.join(tmp, k), "wb").write(raw)
@@ -96,6 +97,8 @@ def run_case(args, folder, optimizer, run, case):
         for program in ("predict", "gradients"):
             if f"int m_{program}(m_{program}_workspace *ws, const void *weights" in header:
                 define[f"{program.upper()}_WEIGHTS"], define["WEIGHTS"] = "weights,", f'"{tmp}/m.bin"'
+        if kept:
+            define["EACH"] = 1
         if args.apart:
             define["INITIAL"] = f'"{tmp}/m.safetensors"'
         here = os.path.dirname(os.path.abspath(__file__))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
 // front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step,
+// -DEACH where the gradients and parameters of every step are wanted, in files of their own;
 // -DUPDATE_WORK where an update has a workspace; -DWEIGHTS="file" with -DPREDICT_WEIGHTS=weights, or
 // -DGRADIENTS_WEIGHTS=weights, where constants stand in one.
 // In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as
@@ -77,6 +78,12 @@ int main(int argc, char **argv) {
         if (NAME(_gradients)(&work, GRADIENTS_WEIGHTS x, &params, y STEP(i + 1), loss, &grads)) fail("gradients");
         snprintf(path, sizeof path, "%s/gradients.safetensors", argv[2]);
         if (i == 0 && NAME(_params_save)(&grads, path)) fail(path);
+#ifdef EACH
+        snprintf(path, sizeof path, "%s/gradients%d.safetensors", argv[2], i);
+        if (NAME(_params_save)(&grads, path)) fail(path);
+        snprintf(path, sizeof path, "%s/params%d.safetensors", argv[2], i);
+        if (NAME(_params_save)(&params, path)) fail(path);
+#endif
         if (UPDATE(&params, &grads, &state, (float)(i + 1))) fail("update");
         printf("%.9g\n", (double)loss[0]);
     }
