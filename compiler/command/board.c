@@ -32,6 +32,9 @@ static const Board boards[] = {
     { "rv32imafc", "virt -bios none", 0x80000000, 0x80000000 + KILO, 32 * MEGA, 0x82000000, 64 * MEGA, 1 },
     { "rv32imafcv", "virt -bios none -cpu rv32,v=true,vlen=128,vext_spec=v1.0", 0x80000000, 0x80000000 + KILO,
         32 * MEGA, 0x82000000, 64 * MEGA, 1 },
+    { "rv64gc", "virt -bios none", 0x80000000, 0x80000000 + KILO, 32 * MEGA, 0x82000000, 64 * MEGA, 1 },
+    { "rv64gcv", "virt -bios none -cpu rv64,v=true,vlen=128,vext_spec=v1.0", 0x80000000, 0x80000000 + KILO,
+        32 * MEGA, 0x82000000, 64 * MEGA, 1 },
 };
 
 static const Board *board_of(const Target *t) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a C compiler made of generated code for a board: its sections, which function calls which, and frames.
 //
-// In: an object file (ELF of 32 bits, little-endian, not linked) compiled with -ffunction-sections and -fdata-sections,
-// and beside it the list that gcc's and clang's -fstack-usage writes, a line a function:
+// In: an object file (ELF of 32 or 64 bits, little-endian, not linked) compiled with -ffunction-sections and
+// -fdata-sections, and beside it the list that gcc's and clang's -fstack-usage writes, a line a function:
 //   model.c:12:5:model_run<TAB>24<TAB>static
 // Out: an Object. What a section wants of others its relocations say, so the graph of calls is the linker's own view,
 // the same whichever compiler it was; a function whose address is taken counts as called. Sections that a program
@@ -18,15 +18,39 @@
 enum { SHT_SYMTAB = 2, SHT_RELA = 4, SHT_NOBITS = 8, SHT_REL = 9 };
 enum { SHF_WRITE = 1, SHF_ALLOC = 2, SHF_EXECINSTR = 4 };
 enum { STT_OBJECT = 1, STT_FUNC = 2, STT_SECTION = 3, STB_GLOBAL = 1, SHN_LORESERVE = 0xff00 };
-enum { HEADER_BYTES = 52, SECTION_BYTES = 40, SYMBOL_BYTES = 16, CLASS_AT = 4, ORDER_AT = 5 };
+enum { CLASS_AT = 4, ORDER_AT = 5, MACHINE_AT = 18 };
 
-typedef struct ElfSection { uint32_t name, type, flags, offset, size, link, info, alignment; } ElfSection;
-typedef struct ElfSymbol { uint32_t name, value; int type, binding; uint32_t section; } ElfSymbol;
-typedef struct Reader { Arena *arena; const uint8_t *at; size_t size; Object *out; ElfSection *sections; } Reader;
+// Where fields stand, in bytes. The header's: the table of sections, how many there are; a section's; a symbol's: its
+// kind, its section; a relocation's: its symbol, above bits of its type.
+typedef struct ElfForm {
+    int address, header, table, count, section, flags, offset, size, link, alignment;
+    int symbol, kind, home, relocation, type_bits;
+} ElfForm;
+static const ElfForm elf_forms[] = {
+    { .address = 4, .header = 52, .table = 32, .count = 48, .section = 40, .flags = 8, .offset = 16, .size = 20,
+        .link = 24, .alignment = 32, .symbol = 16, .kind = 12, .home = 14, .relocation = 8, .type_bits = 8 },
+    { .address = 8, .header = 64, .table = 40, .count = 60, .section = 64, .flags = 8, .offset = 24, .size = 32,
+        .link = 40, .alignment = 48, .symbol = 24, .kind = 4, .home = 6, .relocation = 16, .type_bits = 32 },
+};
+
+typedef struct ElfSection { uint32_t name, type, link, info; uint64_t flags, offset, size, alignment; } ElfSection;
+typedef struct ElfSymbol { uint32_t name; int type, binding; uint32_t section; } ElfSymbol;
+typedef struct Reader {
+    Arena *arena;
+    const uint8_t *at;
+    size_t size;
+    const ElfForm *form;
+    Object *out;
+    ElfSection *sections;
+} Reader;
 
 static uint32_t half(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 
 static uint32_t word(const uint8_t *p) { return half(p) | half(p + 2) << 16; }
+
+static uint64_t address(const Reader *r, const uint8_t *p) {
+    return r->form->address == 4 ? word(p) : word(p) | (uint64_t)word(p + 4) << 32;
+}
 
 static bool inside(const Reader *r, uint64_t offset, uint64_t bytes) {
     return offset <= r->size && bytes <= r->size - offset;
@@ -39,19 +63,24 @@ static const char *string_at(const Reader *r, const ElfSection *table, uint32_t 
 }
 
 static bool read_sections(Reader *r) {
-    if (!inside(r, 0, HEADER_BYTES) || memcmp(r->at, "\177ELF", 4) || r->at[CLASS_AT] != 1 || r->at[ORDER_AT] != 1)
+    if (!inside(r, 0, (uint64_t)elf_forms[0].header) || memcmp(r->at, "\177ELF", 4) || r->at[ORDER_AT] != 1)
         return false;
-    const uint32_t table = word(r->at + 32), n = half(r->at + 48), names = half(r->at + 50);
-    r->out->machine = (int)half(r->at + 18);
-    if (!inside(r, table, (uint64_t)n * SECTION_BYTES) || names >= n) return false;
+    if (r->at[CLASS_AT] != 1 && r->at[CLASS_AT] != 2) return false;
+    const ElfForm *f = r->form = &elf_forms[r->at[CLASS_AT] - 1];
+    if (!inside(r, 0, (uint64_t)f->header)) return false;
+    const uint64_t table = address(r, r->at + f->table);
+    const uint32_t n = half(r->at + f->count), names = half(r->at + f->count + 2);
+    r->out->machine = (int)half(r->at + MACHINE_AT);
+    if (!inside(r, table, (uint64_t)n * (uint64_t)f->section) || names >= n) return false;
     r->out->n_sections = (int)n;
     r->out->sections = NEW_ARRAY(r->arena, ObjectSection, n);
     r->sections = NEW_ARRAY(r->arena, ElfSection, n);
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *p = r->at + table + i * SECTION_BYTES;
+        const uint8_t *p = r->at + table + (size_t)i * (size_t)f->section;
         ElfSection *s = &r->sections[i];
-        *s = (ElfSection){ word(p), word(p + 4), word(p + 8), word(p + 16), word(p + 20), word(p + 24), word(p + 28),
-            word(p + 32) };
+        *s = (ElfSection){ .name = word(p), .type = word(p + 4), .link = word(p + f->link),
+            .info = word(p + f->link + 4), .flags = address(r, p + f->flags), .offset = address(r, p + f->offset),
+            .size = address(r, p + f->size), .alignment = address(r, p + f->alignment) };
         if (s->type == SHT_NOBITS ? s->link >= n : !inside(r, s->offset, s->size) || s->link >= n) return false;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -61,16 +90,17 @@ static bool read_sections(Reader *r) {
             s->type == SHT_NOBITS                        ? OBJECT_BSS :
                                                            OBJECT_DATA;
         r->out->sections[i] = (ObjectSection){ .name = string_at(r, &r->sections[names], s->name),
-            .kind = kind, .bytes = s->flags & SHF_ALLOC ? s->size : 0, .alignment = s->alignment ? s->alignment : 1,
-            .frame = -1 };
+            .kind = kind, .bytes = s->flags & SHF_ALLOC ? (int64_t)s->size : 0,
+            .alignment = s->alignment ? (int64_t)s->alignment : 1, .frame = -1 };
     }
     return true;
 }
 
 static ElfSymbol symbol_at(const Reader *r, const ElfSection *table, uint32_t i) {
-    if (i >= table->size / SYMBOL_BYTES) return (ElfSymbol){ 0 };
-    const uint8_t *p = r->at + table->offset + i * SYMBOL_BYTES;
-    return (ElfSymbol){ word(p), word(p + 4), p[12] & 15, p[12] >> 4, half(p + 14) };
+    const ElfForm *f = r->form;
+    if (i >= table->size / (uint64_t)f->symbol) return (ElfSymbol){ 0 };
+    const uint8_t *p = r->at + table->offset + (size_t)i * (size_t)f->symbol;
+    return (ElfSymbol){ word(p), p[f->kind] & 15, p[f->kind] >> 4, half(p + f->home) };
 }
 
 // What section `from` wants: another, or by its name what some library has.
@@ -85,17 +115,19 @@ static void want(const Reader *r, uint32_t from, const ElfSection *symbols, cons
 }
 
 static void read_relocations(const Reader *r, const ElfSection *s) {
-    const uint32_t step = s->type == SHT_RELA ? 12 : 8;
+    const ElfForm *f = r->form;
+    const uint64_t step = (uint64_t)(f->relocation + (s->type == SHT_RELA ? f->address : 0));
     const ElfSection *symbols = &r->sections[s->link];
     if (s->info >= (uint32_t)r->out->n_sections || symbols->type != SHT_SYMTAB) return;
-    for (uint32_t at = 0; at + step <= s->size; at += step) {
-        const ElfSymbol symbol = symbol_at(r, symbols, word(r->at + s->offset + at + 4) >> 8);
+    for (uint64_t at = 0; at + step <= s->size; at += step) {
+        const uint64_t info = address(r, r->at + s->offset + at + f->address);
+        const ElfSymbol symbol = symbol_at(r, symbols, (uint32_t)(info >> f->type_bits));
         want(r, s->info, symbols, &symbol);
     }
 }
 
 static void read_symbols(const Reader *r, const ElfSection *table) {
-    for (uint32_t i = 1; i < table->size / SYMBOL_BYTES; i++) {
+    for (uint32_t i = 1; i < table->size / (uint64_t)r->form->symbol; i++) {
         const ElfSymbol s = symbol_at(r, table, i);
         if (!s.section || s.section >= (uint32_t)r->out->n_sections) continue;
         ObjectSection *section = &r->out->sections[s.section];
@@ -154,9 +186,9 @@ static bool read_frames(const Reader *r, const char *path) {
 
 // Does the stack pointer move by a multiple of a vector's length, which the processor knows? clang's list says nothing
 // of that: csrr t, vlenb; ...; sub sp, sp, t.
-static bool frame_scales(const uint8_t *code, uint32_t bytes) {
+static bool frame_scales(const uint8_t *code, uint64_t bytes) {
     bool length = false, moved = false;
-    for (uint32_t at = 0; at + 4 <= bytes; at += 2) {
+    for (uint64_t at = 0; at + 4 <= bytes; at += 2) {
         const uint32_t instruction = word(code + at);
         length |= (instruction & 0xfffff07f) == 0xc2202073;
         moved |= length && (instruction & 0xfe0fffff) == 0x40010133;

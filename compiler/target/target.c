@@ -21,9 +21,11 @@
 #define CORTEX_M(cpu, fpu) "-O2 -mthumb " cpu " " fpu EXACT
 #define CORTEX_M_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
     .fixed_point = true, .cc = "arm-none-eabi-gcc", .triple = "arm-none-eabi"
-#define RV32_ROW .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
-    .fixed_point = true, .cc = "riscv64-unknown-elf-gcc --specs=picolibc.specs", .triple = "riscv32-unknown-elf", \
+#define RISCV_ROW(name) .backend_name = "c", .lanes = 1, .l1 = 4 << 10, .l2 = 16 << 10, .ram_first = true, \
+    .fixed_point = true, .cc = "riscv64-unknown-elf-gcc --specs=picolibc.specs", .triple = name "-unknown-elf", \
     .integer_registers = 28
+#define RV32_ROW RISCV_ROW("riscv32")
+#define RV64_ROW RISCV_ROW("riscv64")
 
 // WebAssembly has no registers. Engines on x86-64 have 16 to give, those on AArch64 32; sums that do not fit are
 // spilled in the innermost loop, and half the rows cost little: 16.
@@ -185,6 +187,17 @@ static const Target targets[] = {
         .integers = INTEGER_RVV,
         .flags = "-O2 -march=rv32imafc_zve32f_zvl128b -mabi=ilp32f" AS_WRITTEN EXACT,
         .about = "with vectors (Zve32f or V) of 128 bits or more" },
+    { .name = "rv64gc",
+        RV64_ROW,
+        .registers = 32,
+        .flags = "-O2 -march=rv64gc -mabi=lp64d -mcmodel=medany" EXACT,
+        .about = "RISC-V of 64 bits, without an operating system: 32 registers, fused" },
+    { .name = "rv64gcv",
+        RV64_ROW,
+        .registers = 32,
+        .integers = INTEGER_RVV,
+        .flags = "-O2 -march=rv64gcv -mabi=lp64d -mcmodel=medany" AS_WRITTEN EXACT,
+        .about = "with vectors (V) of 128 bits or more" },
     { .name = "vulkan", .backend_name = "vulkan", .flags = "-O2", .about = "SPIR-V kernels for GPUs" },
     { .name = "plan", .backend_name = "plan", .about = "no code: kernels, and where values lie, as text" },
 };

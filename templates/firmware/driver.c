@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* What driver.c asks of its machine, where there is no operating system: a Cortex-M or a RISC-V processor of 32 bits
+/* What driver.c asks of its machine, where there is no operating system: a Cortex-M or a RISC-V processor
  * alone, under an emulator or a debugger that knows semihosting. It holds all that such a program is made of besides
  * the linker script (link.ld): vectors, start-up, memory, and the debugger's calls.
  *
@@ -41,6 +41,14 @@ static int semihosting(int number, const void *argument)
     return (int)a0;
 }
 
+#if __riscv_xlen == 64
+static uint64_t counted(void)
+{
+    uint64_t cycles;
+    __asm__ volatile(CSR_READ("%0", "-0x500") : "=r"(cycles)); /* mcycle */
+    return cycles;
+}
+#else
 static uint64_t counted(void)
 {
     uint32_t high, low, again;
@@ -50,6 +58,7 @@ static uint64_t counted(void)
     while (high != again);
     return (uint64_t)high << 32 | low;
 }
+#endif
 
 static void processor_start(void)
 {

@@ -26,9 +26,8 @@ from onnx import numpy_helper
 
 import boards
 
-ARM, RISCV = "qemu-system-arm", "qemu-system-riscv32"
-TARGETS = {"cortex-m0": ARM, "cortex-m4": ARM, "cortex-m55": ARM, "rv32imc": RISCV, "rv32imafc": RISCV,
-           boards.VECTORS: RISCV}
+TARGETS = {**dict.fromkeys(("cortex-m0", "cortex-m4", "cortex-m55"), "qemu-system-arm"),
+           **{target: boards.qemu_of(target) for target in (*boards.RISCV, *boards.VECTORS)}}
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32")
 SIZE = 3                                                # of a symbolic dimension
 SETS = 2
@@ -124,7 +123,7 @@ def ties(model, values, tensor, where):
 class Show:
     def __init__(self, args, work):
         self.args, self.work, self.wrong = args, work, 0
-        self.riscv_clang = boards.riscv_clang(work)
+        self.riscv_clang = {target: boards.riscv_clang(work, target) for target in boards.VECTORS}
 
     def burncc(self, *words, cc=""):
         env = {**os.environ, "CC": cc, "BURNCC_CFLAGS": ""}
@@ -183,7 +182,7 @@ def targets(show, model):
     onnx.save(model.proto, str(path))
     cells = []
     for target, runner in TARGETS.items():
-        cc = show.riscv_clang if target == boards.VECTORS else ""
+        cc = show.riscv_clang.get(target, "")
         if cc is None:
             cells.append("no compiler")
             continue

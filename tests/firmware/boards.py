@@ -9,8 +9,10 @@ import subprocess
 ARM = [("cortex-m4", "thumb/v7e-m+fp/hard"), ("cortex-m0", "thumb/v6-m/nofp"), ("cortex-m3", "thumb/v7-m/nofp"),
        ("cortex-m7", "thumb/v7e-m+dp/hard"), ("cortex-m33", "thumb/v8-m.main+fp/hard"),
        ("cortex-m55", "thumb/v8.1-m.main+mve/hard"), ("cortex-m85", "thumb/v8.1-m.main+mve/hard")]
-RISCV = ["rv32imafc", "rv32imc"]
-VECTORS = "rv32imafcv"
+RISCV = ["rv32imafc", "rv64gc", "rv32imc"]
+# with vectors: bits, and for clang -march, -mabi, and the folder of picolibc's library
+VECTORS = {"rv32imafcv": (32, "rv32imafc_zve32f", "ilp32f", "rv32imafc/ilp32f"),
+           "rv64gcv": (64, "rv64gcv", "lp64d", "rv64imafdc/lp64d")}
 
 
 def arm_clang(libraries):
@@ -23,11 +25,12 @@ def arm_clang(libraries):
             f"-fuse-ld=lld -nostdlib {flags} -lc -lgcc")
 
 
-def riscv_clang(folder):
+def riscv_clang(folder, target):
     """A clang that has RISC-V's vectors in C, with picolibc and gcc's own library; None: there is none."""
-    asked = ["--target=riscv32-unknown-elf", "-march=rv32imafc_zve32f", "-mabi=ilp32f", "-E", "-dM", "-x", "c",
-             "/dev/null"]
-    libgcc = subprocess.run(["riscv64-unknown-elf-gcc", "-march=rv32imafc", "-mabi=ilp32f",
+    bits, march, abi, libraries = VECTORS[target]
+    triple = f"--target=riscv{bits}-unknown-elf"
+    asked = [triple, f"-march={march}", f"-mabi={abi}", "-E", "-dM", "-x", "c", "/dev/null"]
+    libgcc = subprocess.run(["riscv64-unknown-elf-gcc", f"-march={libraries.split('/')[0]}", f"-mabi={abi}",
                              "-print-libgcc-file-name"], capture_output=True, text=True).stdout
     picolibc = "/usr/lib/picolibc/riscv64-unknown-elf"
     for clang in ("clang", *(f"clang-{n}" for n in range(22, 15, -1))):
@@ -37,21 +40,26 @@ def riscv_clang(folder):
         found = re.search(r"__riscv_v_intrinsic (\d+)", macros)
         if not found or int(found[1]) < 11000:
             continue
-        script = folder / "riscv-clang"
+        script = folder / f"riscv{bits}-clang"
         folder.mkdir(parents=True, exist_ok=True)
-        script.write_text(f"#!/bin/sh\nexec {clang} --target=riscv32-unknown-elf -isystem {picolibc}/include "
-                          f"--ld-path={shutil.which('riscv64-unknown-elf-ld')} -Wl,-m,elf32lriscv -nostdlib \"$@\" "
-                          f"-L{picolibc}/lib/rv32imafc/ilp32f -L{pathlib.Path(libgcc.strip()).parent} -lc -lgcc\n")
+        script.write_text(f"#!/bin/sh\nexec {clang} {triple} -isystem {picolibc}/include "
+                          f"--ld-path={shutil.which('riscv64-unknown-elf-ld')} -Wl,-m,elf{bits}lriscv -nostdlib \"$@\" "
+                          f"-L{picolibc}/lib/{libraries} -L{pathlib.Path(libgcc.strip()).parent} -lc -lgcc\n")
         script.chmod(0o755)
         return str(script)
     return None
 
 
-def longer(folder):
+def qemu_of(target):
+    return f"qemu-system-riscv{target[2:4]}"
+
+
+def longer(folder, target):
     """A runner whose vectors have 512 bits: as burncc's words for QEMU, but for the processor."""
-    script = folder / "qemu-vlen512"
-    script.write_text("#!/bin/sh\nexec qemu-system-riscv32 -M virt -bios none -cpu "
-                      "rv32,v=true,vlen=512,vext_spec=v1.0 -display none -monitor none -serial none "
+    bits = VECTORS[target][0]
+    script = folder / f"qemu{bits}-vlen512"
+    script.write_text(f"#!/bin/sh\nexec {qemu_of(target)} -M virt -bios none -cpu "
+                      f"rv{bits},v=true,vlen=512,vext_spec=v1.0 -display none -monitor none -serial none "
                       "-semihosting-config enable=on,target=native -kernel \"$1\"\n")
     script.chmod(0o755)
     return str(script)
