@@ -4,6 +4,7 @@
 // Nothing is written before everything is known to be right; each file appears whole or not at all.
 #include "names.h"
 #include "signature.h"
+#include "schedule/cpu/templates.h"
 
 #include <string.h>
 
@@ -66,6 +67,8 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         if (!m->vectors) text_printf(out, "#define BURN_PORTABLE 1\n");
         if (m->ram_first) text_printf(out, "#define BURN_VF_LANES %d\n#define BURN_MANY_REGISTERS 0\n", SCALAR_LANES);
         if (m->ram_first && !m->unfused) text_printf(out, "#define BURN_FUSES 1\n");
+        if (window_halves(g->options) && strstr(code->at, "burn_window"))
+            text_printf(out, "#define BURN_WINDOW_HALVES 1\n");
         print_part(out, "c/vec.h", m->ram_first);
     }
     static const char *const parts[][2] = { { "burn_dot_", "c/vec_i8.h" }, { "burn_q8_", "c/vec_q8.h" },

@@ -203,8 +203,10 @@ static bool quantize_fits(const CommandOptions *all) {
 
 // A bound of the stack is what a compiler for a board says; quantized ends have no gradients.
 static bool code_known(const Options *o) {
-    if (o->precision && !strcmp(o->precision, "f16") && !o->machine.backend->halves && !o->train)
-        return usage_error("--precision f16 is for --train or --target vulkan, not for --target %s", o->target);
+    if (o->precision && !strcmp(o->precision, "f16") && !o->machine.backend->halves && !o->machine.ram_first
+        && !o->train)
+        return usage_error("--precision f16 is for --train, --target vulkan or targets without an operating system, "
+            "not for --target %s", o->target);
     if (o->io && o->train) return usage_error("--io is for inference; gradients want floats");
     return !o->stack || board_bare(&o->machine)
         || usage_error("--stack is for targets without an operating system, not for --target %s", o->target);

@@ -302,8 +302,9 @@ const Option options[] = {
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",
         "bf16: matrix products of bfloat16 (each number rounded by 2^-8 at most), sums in f32: half the memory, "
-        "faster; f32 (default). --target vulkan: weights and values between kernels of bf16 or f16. --train: what the "
-        "forward pass keeps is of bf16 or f16",
+        "faster; f32 (default). --target vulkan: weights and values between kernels of bf16 or f16. Targets without an "
+        "operating system: f16, weights of convolutions and products: half the flash. --train: what the forward pass "
+        "keeps is of bf16 or f16",
         SET_ONE_OF(set_precision, "f32 f16 bf16") },
     { "blas", 0, "LIBRARY", COMPILE | BUILDS | INSPECT | FIT | APPLIES, "Code",
         "openblas: large matrix products call cblas_sgemm and the like; link with -lopenblas",

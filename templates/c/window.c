@@ -21,8 +21,9 @@
  *   BACK                1: from the last pixel to the first
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
- * W is packed by the compiler (pack_window_w): [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is
- * left, and three floats that are read and not used.
+ * W, of floats, or of halves where BURN_WINDOW_HALVES is defined, is packed by the compiler (pack_window_w):
+ * [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is left, and three elements that are read and
+ * not used.
  * Y may lie over X where no element is stored before all that read its place have: pixels are finished in order, MR at
  * a time (window_distance in templates_window.c).
  */
@@ -62,7 +63,7 @@
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS
+BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
                                , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
@@ -129,7 +130,7 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
                 const float *const at = x + panel / OC * IC * XC;
 #endif
                 ptrdiff_t width = left < 4 ? left : 4;
-                const float *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
+                const burn_window_weight *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
 #if DENSE
                 const burn_window g = {h1 - h0, 1, (w1 - w0) * IC, DH * XH, 0, 1, KW * IC * width, width};
 #else

@@ -10,7 +10,7 @@
  *   BACK                1: from the last pixel to the first
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
- * W is packed by the compiler (pack_window_dw_w): [kh][kw][C].
+ * W is floats or halves, as in window.c, packed by the compiler (pack_window_dw_w): [kh][kw][C].
  * Y may lie over X as in window.c: pixels are finished in order, two at a time where NR is 4.
  */
 #include "window.h"
@@ -43,7 +43,7 @@
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE_PARAMS
+BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
                                , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
@@ -75,8 +75,8 @@ BURN_KERNEL static void KERNEL(const float *W, const float *X, float *Y EPILOGUE
             const ptrdiff_t w0 = iw < 0 ? (DW - 1 - iw) / DW : 0, right = (IW - iw + DW - 1) / DW,
                 w1 = right < KW ? right : KW;
             const burn_window g = {h1 - h0, w1 - w0, 1, DH * XH, DW * XW, 0, KW * C, 1};
-            const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW,
-                *const weights = W + (h0 * KW + w0) * C;
+            const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW;
+            const burn_window_weight *const weights = W + (h0 * KW + w0) * C;
             float *const y = Y + (n * OH * OW + p) * YC;
             ptrdiff_t c = 0;
 #if BACK

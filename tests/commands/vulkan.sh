@@ -22,7 +22,7 @@ for model in small/*/; do
 done
 
 status 2 "f16 elsewhere" "$burncc" scores.onnx --precision f16 -o scores.c
-says '--precision f16 is for --train or --target vulkan, not for --target generic'
+says '--precision f16 is for --train, --target vulkan or targets without an operating system, not for --target generic'
 
 python3 - "$here/.." <<'END'
 import sys

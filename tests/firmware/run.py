@@ -10,6 +10,7 @@ picolibc-riscv64-unknown-elf and qemu-system-misc; clang, beside these, lld; RIS
 is missing here is left out, with a line that says so. BURNCC_TEST_ALL=1: all targets, both compilers and all
 small models; else the three processors that differ most, and few models."""
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -23,6 +24,8 @@ import byte_cases   # noqa: E402
 import cases        # noqa: E402
 import harness      # noqa: E402
 import run as small # noqa: E402
+from onnx_wire import FLOAT, node, tensor    # noqa: E402
+from small_model import Model, numbers      # noqa: E402
 
 DIGITS = HERE.parent.parent / "models" / "digits"
 MVE = "cortex-m55"      # of floats, too, which clang would make of loops: the models that showed it are run
@@ -39,6 +42,8 @@ COUNTED = {"cortex-m4": SCALAR, "cortex-m7": SCALAR, "cortex-m33": SCALAR, "cort
 # and of digits made integers, with gcc, or clang for RISC-V's vectors: measured 2.64, 1.17 and 0.87
 COUNTED_BYTES = {"cortex-m4": (1.8, 2.9), "cortex-m55": (0.8, 1.3), "rv32imafcv": (0.6, 1.0), "rv64gcv": (0.6, 1.0)}
 ANY = (0, 1e9)
+# weights of halves (--precision f16): each converts them by other instructions, or by none
+HALVES = ("conv_bn_relu_add", "conv_strided_grouped", "matmul_bias", "few_columns", "digits")
 # what their processors' driver has no file for, and what 16 MB do not hold
 LEFT_OUT = {"image_decoder"}
 
@@ -74,6 +79,24 @@ def large(burncc, model):
                     '    output("y", linear(x, "fc", 1024));\n}\n')
     subprocess.run([burncc, path, "-f", "--quiet", "-o", model], check=True, stdout=subprocess.DEVNULL)
     return model
+
+
+def exact():
+    """A product with weights that f16 holds, the least of them too: the results of floats."""
+    x = numbers(5, 5, 37)
+    w = [[round(v * 64) / 64 if (i + j) % 3 else round(v * 1000) * 2.0**-24 for j, v in enumerate(row)]
+         for i, row in enumerate(numbers(6, 37, 11))]
+    y = [[math.fsum(a * b for a, b in zip(row, column)) for column in zip(*w)] for row in x]
+    z = [[math.fsum(4096 * a * b for a, b in zip(row, column)) for column in zip(*small_only(w))] for row in x]
+    return Model([node("MatMul", ["x", "w"], ["y"]), node("MatMul", ["u", "least"], ["z"])],
+                 [("x", FLOAT, [5, 37]), ("u", FLOAT, [5, 37])], [("y", FLOAT, [5, 11]), ("z", FLOAT, [5, 11])],
+                 [([x, [[4096 * v for v in row] for row in x]], [y, z])],
+                 [tensor("w", FLOAT, w), tensor("least", FLOAT, small_only(w))])
+
+
+def small_only(w):
+    """What f16 has below its normal numbers, and zeros."""
+    return [[v if abs(v) < 2.0**-14 else 0.0 for v in row] for row in w]
 
 
 def quantized(burncc, q):
@@ -121,6 +144,7 @@ def main():
             small.write(root / f.__name__, f())
             models.append((f.__name__, root / f.__name__ / "model.onnx"))
     integers = quantized(args.burncc, root / "digits_bytes" / "model.onnx")
+    small.write(root / "halves_exact", exact())
     runs = []
     for target, compiler, runner, cc, flags in tools(whole, root.parent):
         for name, model in models:
@@ -134,6 +158,13 @@ def main():
                 again = [boards.longer(root.parent, target) if word == runner else word for word in command]
                 runs.append(harness.Case(f"{name}:{target}-512:{compiler}", f"{target} {compiler}", again))
         family = f"{target} {compiler}"
+        near = ["--rtol", "1e-6", "--atol", "2e-6"]
+        for name, model, allowed in [*((n, m, []) for n, m in models if n in HALVES),
+                                     ("exact", root / "halves_exact" / "model.onnx", near)]:
+            for form, more in (("", []), (":size", ["--optimize", "size"])):
+                runs.append(harness.Case(f"f16:{name}:{target}:{compiler}{form}", family, [
+                    "env", f"CC={cc}", f"BURNCC_CFLAGS={flags}", args.burncc, "verify", str(model), "--quiet",
+                    "--precision", "f16", "--target", target, "--runner", runner, "--golden", *allowed, *more]))
         if target in COUNTED_BYTES and (compiler == "gcc" or target in boards.VECTORS):
             runs.append(harness.Case(f"bytes:{target}:{compiler}", family, counting(
                 cc, "", args.burncc, integers, target, runner, COUNTED_BYTES[target])))

@@ -33,7 +33,42 @@ Convolution window_shape(const Graph *g, const Kernel *k) {
 }
 
 // ---------------------------------------------------------------- weights
-static void fill_window(const Buffer *b, void *to) {
+// --precision f16, where there is no operating system: half the flash. What is summed stays f32.
+bool window_halves(const Options *o) {
+    return o->machine.ram_first && !o->train && o->precision && !strcmp(o->precision, "f16");
+}
+
+// Templates read numbers; a weight that rounds to infinity leaves its layer to those of floats.
+static bool has_halves(const Value *v) {
+    const float *w = v->data->data;
+    const int64_t n = type_count(&v->type);
+    int64_t i = 0;
+    while (i < n && (small_from_float(DT_F16, w[i], false) & 0x7c00) != 0x7c00) i++;
+    return i == n;
+}
+
+static Buffer *packed_weights(
+    Arena *a, Kernel *k, const Options *o, int64_t n, const char *layout, void (*fill)(const Buffer *, void *)) {
+    const DType element = window_halves(o) ? DT_F16 : DT_F32;
+    return template_packed_as(a, k, k->operand[1], element, (size_t)(n * (int64_t)dtype_size(element)), layout, fill);
+}
+
+// fill: as floats; then as the buffer's elements.
+static void fill_rounded(const Buffer *b, void *to, void (*fill)(const Buffer *, float *)) {
+    if (b->element == DT_F32) {
+        fill(b, to);
+        return;
+    }
+    Arena *scratch = arena_new();
+    const int64_t n = b->bytes / (int64_t)dtype_size(b->element);
+    float *floats = NEW_ARRAY(scratch, float, n);
+    uint16_t *halves = to;
+    fill(b, floats);
+    for (int64_t i = 0; i < n; i++) halves[i] = (uint16_t)small_from_float(b->element, floats[i], false);
+    arena_free(scratch);
+}
+
+static void window_floats(const Buffer *b, float *to) {
     const Kernel *k = b->packer;
     const float *from = b->value->data->data;
     if (k->kind == KERNEL_GEMM) {
@@ -46,10 +81,13 @@ static void fill_window(const Buffer *b, void *to) {
     }
 }
 
-static void fill_window_dw(const Buffer *b, void *to) {
+static void depth_floats(const Buffer *b, float *to) {
     const Convolution *c = &b->packer->conv;
     pack_window_dw_w(b->value->data->data, (size_t)c->oc, (size_t)(c->kernel[1] * c->kernel[2]), to);
 }
+
+static void fill_window(const Buffer *b, void *to) { fill_rounded(b, to, window_floats); }
+static void fill_window_dw(const Buffer *b, void *to) { fill_rounded(b, to, depth_floats); }
 
 // ---------------------------------------------------------------- holes
 static void hole_sizes(Arena *a, Kernel *k, const Convolution *c, Dim columns) {
@@ -99,7 +137,7 @@ static void plan_dense(Arena *a, Kernel *k, const Options *o, Convolution *c, Di
     template_hole(a, k, "SINGLE", o->small && c->groups == 1 && c->batch == 1 && c->y_pixel == oc);
     template_hole(a, k, "APART", o->small);
     template_hole(a, k, "BACK", 0);
-    k->packed = template_packed(a, k, k->operand[1], (size_t)(c->groups * oc * ic * taps + 3),
+    k->packed = packed_weights(a, k, o, c->groups * oc * ic * taps + 3,
         "four output channels at a time, tap by tap", fill_window);
 }
 
@@ -110,7 +148,7 @@ static void plan_depth(Arena *a, Kernel *k, const Options *o, const Convolution 
     template_hole_dim(a, k, "MULT", c->oc / c->groups);
     template_hole(a, k, "NR", !o->small && c->oc == c->groups && c->x_channel == 1 ? 4 : 1);
     template_hole(a, k, "BACK", 0);
-    k->packed = template_packed(a, k, k->operand[1], (size_t)(c->oc * c->kernel[1] * c->kernel[2]),
+    k->packed = packed_weights(a, k, o, c->oc * c->kernel[1] * c->kernel[2],
         "taps of all channels", fill_window_dw);
 }
 
@@ -121,6 +159,7 @@ static bool floats(const Kernel *k) {
 
 bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (!template_small(o) || !template_packs(k, k->operand[1]) || !floats(k)) return false;
+    if (window_halves(o) && !has_halves(k->operand[1])) return false;
     const Contraction *s = &k->gemm;
     const bool product = k->kind == KERNEL_GEMM;
     if (product && !(dim_is_const(s->n) && dim_is_const(s->k) && dim_is_const(s->a_row) && dim_is_const(s->a_col)
