@@ -668,9 +668,10 @@ static bool body_of(Parser *p, Graph *g) {      // from the inputs' parenthesis 
         lines(p);
         if (take(p, "return")) return returns(p, g);
         bool ok = *p->at == '%'                ? definition(p, g) :
-            take(p, "dim")                     ? symbol(p, g) :
+            !g->parent && take(p, "dim")       ? symbol(p, g) :
             !g->parent && take(p, "bundle")    ? bundle(p, g) :
             !g->parent && take(p, "function")  ? function(p, g) :
+            take(p, "dim")                     ? fail(p, "dimensions are of the outer graph") :
                                                  fail(p, "expected a line of a graph at `%.12s`", p->at);
         if (!ok) return false;
     }

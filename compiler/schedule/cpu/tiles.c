@@ -57,7 +57,7 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     t.nc = t.pack_b == 1 ? part_of(s->n, near / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
     if (pass)
         t.mc = s->m;
-    else if (t.kc * t.nc * 4 <= l2 / 2) /* B stays near: rows of A are read, and rows of C written, once and whole */
+    else if (t.nc <= l2 / 2 / (t.kc * 4)) /* B stays near: rows of A are read, rows of C written, once and whole */
         t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 4) * t.mr;
     else
         t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
