@@ -153,6 +153,7 @@ static Parsed call(Parser *q, const char *name) {
         expect(q, ")");
         if (q->error) return x;
         if (to != DT_BOOL && !dtype_is_int(to) && !dtype_is_float(to)) return fail(q, "no casts to ", name);
+        if (x.e && x.e->dtype == DT_NONE) return fail(q, "no casts of none to ", name);
         return of(x.e ? expr_cast(q->p, x.e, to) : typed(q, x, to));
     }
     if (strncmp(name, "bits_", 5) == 0 && dtype_parse(name + 5, &to)) {
