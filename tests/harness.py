@@ -143,27 +143,39 @@ def has_blas(cc):
         return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
 
 
-NO_VULKAN = "there is no Vulkan device, or burncc is built without glslang"
+def vulkan_lacks(made, versions):
+    """Why programs for --target vulkan do not run: the first of the steps that failed, with what it said."""
+    for what, step in made:
+        if step.returncode:
+            said = " ".join(step.stderr.split())[:400]
+            return f"{what} (exit {step.returncode}): {said or 'said nothing'}"
+    return "burncc is built without glslang" if "glslang none" in versions else ""
 
 
 @functools.lru_cache
 def vulkan_runtime(burncc, cc):
-    """What programs for --target vulkan link, compiled once; nothing where they do not run."""
+    """What programs for --target vulkan link, compiled once, and why they do not run, or nothing where they do."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="burn-vulkan-"))
     atexit.register(shutil.rmtree, folder)
-    sources = [ROOT / "runtime" / f"{name}.c" for name in ("vulkan", "vulkan_steps")]
-    (folder / "probe.c").write_text(f'#include "{ROOT}/runtime/burn.h"\nint main(void) {{ burn_vk *vk; '
-                                    "return burn_vk_open(&vk, NULL) != BURN_OK; }\n")
-    objects = [folder / f"{source.stem}.o" for source in sources]
-    made = [subprocess.run([*shlex.split(cc), "-std=gnu11", "-O2", "-c", source, "-o", to], capture_output=True)
-            for source, to in zip(sources, objects)]
-    linked = [*map(str, objects), "-lvulkan", "-pthread"]
-    made.append(subprocess.run([*shlex.split(cc), folder / "probe.c", *linked, "-o", folder / "probe"],
-                               capture_output=True))
+    (folder / "probe.c").write_text(f'#include "{ROOT}/runtime/burn.h"\n#include <stdio.h>\n'
+                                    "int main(void) { burn_vk *vk; const int code = burn_vk_open(&vk, NULL);\n"
+                                    "if (code) fprintf(stderr, \"%s\\n\", burn_vk_last_error(NULL));\n"
+                                    "return code != BURN_OK; }\n")
+    made, linked = [], []
+
+    def step(what, *command):
+        if not made or not made[-1][1].returncode:
+            made.append((what, subprocess.run(command, capture_output=True, text=True, errors="replace")))
+
+    for name in ("vulkan", "vulkan_steps"):
+        linked.append(str(folder / f"{name}.o"))
+        step(f"runtime/{name}.c does not compile", *shlex.split(cc), "-std=gnu11", "-O2", "-c",
+             ROOT / "runtime" / f"{name}.c", "-o", linked[-1])
+    linked += ["-lvulkan", "-pthread"]
+    step("nothing links with -lvulkan", *shlex.split(cc), folder / "probe.c", *linked, "-o", folder / "probe")
+    step("there is no Vulkan device", folder / "probe")
     versions = subprocess.run([burncc, "--version", "--verbose"], capture_output=True, text=True).stdout
-    if any(m.returncode for m in made) or subprocess.run([folder / "probe"], capture_output=True).returncode:
-        return []
-    return linked if "glslang none" not in versions else []
+    return linked, vulkan_lacks(made, versions)
 
 
 NO_BLAS = "OpenBLAS and its cblas.h are not here (libopenblas-dev)"

@@ -233,8 +233,9 @@ def check(burncc, case):
 
 def main():
     burncc, wanted = sys.argv[1], sys.argv[2:]
-    if not harness.vulkan_runtime(burncc, os.environ.get("CC", "cc")):
-        print(f"1..0 # SKIP {harness.NO_VULKAN}")
+    _, lacks = harness.vulkan_runtime(burncc, os.environ.get("CC", "cc"))
+    if lacks:
+        print(f"1..0 # SKIP {lacks}")
         return
     cases = [make(random.Random(i + 1)) for i, make in enumerate(ALL)]
     cases = [c for c in cases if not wanted or any(w in c.name for w in wanted)]

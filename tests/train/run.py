@@ -167,9 +167,9 @@ def main():
         return 0
     args.runtime = []
     if args.target == "vulkan":
-        args.runtime = harness.vulkan_runtime(args.burncc, args.cc)
-        if not args.runtime:
-            print(f"1..0 # SKIP {harness.NO_VULKAN}")
+        args.runtime, lacks = harness.vulkan_runtime(args.burncc, args.cc)
+        if lacks:
+            print(f"1..0 # SKIP {lacks}")
             return 0
     if args.folder:
         return run_cases(args, args.folder, args.case or ["mnist_cnn"])
