@@ -45,12 +45,15 @@ BURN_OUTLINE void FINISH(const float *restrict tile, float *restrict c, ptrdiff_
     enum { WIDTH = NV * BURN_VF_LANES };
     (void)m, (void)n;
     if (columns < WIDTH) {
-        for (ptrdiff_t i = 0; i < count; i++)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            BURN_ROW
             for (ptrdiff_t j = 0; j < N % WIDTH; j++)
                 c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));
+        }
         return;
     }
     for (ptrdiff_t i = 0; i < count; i++) {
+        BURN_ROW
         BURN_LOOP
         for (ptrdiff_t j = 0; j < WIDTH; j++)
             c[i * CM + j] = EPILOGUE(tile[i * WIDTH + j], 0, (m + i), (n + j));

@@ -59,6 +59,7 @@ BURN_OUTLINE void FINISH(float *restrict tile, float *restrict c, ptrdiff_t coun
         for (ptrdiff_t j = 0; j < columns; j++)
             tile[i * WIDTH + j] += c[i * CM + j];
     for (ptrdiff_t i = 0; i < count; i++) {
+        BURN_ROW
         if (!last || IDENTITY_EPILOGUE)
             memcpy(c + i * CM, tile + i * WIDTH, (size_t)columns * sizeof *c);
         else if (columns < WIDTH)
