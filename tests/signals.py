@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Fourier transforms in f32 beside those of f64: lengths of small factors, primes by a matrix and by a chirp, an axis
-that is chosen when run, how large the files are that hold their tables.
+or a length that is chosen when run, how large the files are that hold their tables.
 
 usage: signals.py BURNCC
 The error of a fast transform, as a root mean square over that of the spectrum, grows with the root of the logarithm of
@@ -39,16 +39,27 @@ def transform(x, sign):
     return [sum(parts[j][k % m] * turn[j * k % n] for j in range(r)) for k in range(n)]
 
 
-def dft(n, kind, dtype, chosen=False):
-    """A model of one transform of n numbers; chosen: its axis is an input. kind: real, half, complex, inverse, back."""
+def dft(n, kind, dtype, chosen=""):
+    """A model of one transform of n numbers; chosen: "axis", an input; "length", the dimension n, or with "back" an
+    input; "frames", one of STFT in a signal of n numbers. kind: real, half, complex, inverse, back."""
     half, parts = n // 2 + 1, 1 if kind in ("real", "half") else 2
     x = [1, half if kind == "back" else n, parts]
     y = [1, half if kind == "half" else n, 1 if kind == "back" else 2]
     attributes = {"inverse": int(kind in ("inverse", "back")), "onesided": int(kind in ("half", "back"))}
-    nodes = [node("DFT", ["x", "" if chosen else "n", "axis"], ["y"], **attributes)]
-    axis, length = tensor("axis", INT64, 1), tensor("n", INT64, n)
-    inputs = [value_info("x", dtype, x)] + ([value_info("axis", INT64, [])] if chosen else [])
-    return model(graph(nodes, inputs, [value_info("y", dtype, y)], [] if chosen else [axis, length]), opset=20), x
+    attributes = {"inverse": int(kind in ("inverse", "back")), "onesided": int(kind in ("half", "back"))}
+    size = "n" if chosen in ("length", "frames") else x[1]
+    run = {"axis": ["axis"], "length": ["n"] if kind == "back" else []}.get(chosen, [])
+    inputs = [value_info("x", dtype, [1, size, parts])] + [value_info(name, INT64, []) for name in run]
+    known = [tensor("axis", INT64, 1), tensor("n", INT64, n)]
+    length = "" if chosen == "axis" or (chosen == "length" and kind != "back") else "n"
+    nodes = [node("DFT", ["x", length, "axis"], ["y"], **attributes)]
+    if chosen == "frames":
+        nodes = [node("STFT", ["x", "axis", "", "n"], ["f"], onesided=attributes["onesided"]),
+                 node("Reshape", ["f", "shape"], ["y"])]
+        known = known + [tensor("shape", INT64, y)]
+    known = [t for name, t in zip(("axis", "n", "shape"), known) if name not in run]
+    made = value_info("y", dtype, [1, None, y[2]] if chosen == "length" else y)
+    return model(graph(nodes, inputs, [made], known), opset=20), x, run
 
 
 def expected(flat, n, kind):
@@ -62,17 +73,18 @@ def expected(flat, n, kind):
     return [p for v in (z[:n // 2 + 1] if kind == "half" else z) for p in (v.real, v.imag)]
 
 
-def error(burncc, folder, n, kind, dtype, options=(), chosen=False):
+def error(burncc, folder, n, kind, dtype, options=(), chosen=""):
     """Root mean square of the error over that of the result."""
-    text, shape = dft(n, kind, dtype, chosen)
+    text, shape, run = dft(n, kind, dtype, chosen)
     draw = random.Random(n)
     x = [draw.gauss(0, 1) for _ in range(math.prod(shape))]
     x = list(struct.unpack(f"{len(x)}{CODES[dtype]}", struct.pack(f"{len(x)}{CODES[dtype]}", *x)))
     (folder / "m.onnx").write_bytes(text)
     write_npy(folder / "x.npy", NAMES[dtype], shape, x)
     write_npy(folder / "axis.npy", "i64", [], [-2])
+    write_npy(folder / "n.npy", "i64", [], [n])
     command = [burncc, "run", "-q", folder / "m.onnx", *options, "-o", folder, "--input", f"x={folder}/x.npy"]
-    command += ["--input", f"axis={folder}/axis.npy"] if chosen else []
+    command += [word for name in run for word in ("--input", f"{name}={folder}/{name}.npy")]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -82,7 +94,7 @@ def error(burncc, folder, n, kind, dtype, options=(), chosen=False):
     return math.sqrt(sum((a - b)**2 for a, b in zip(y, want)) / max(sum(b * b for b in want), 1e-300))
 
 
-def check_errors(burncc, n, dtype, kinds, options=(), chosen=False):
+def check_errors(burncc, n, dtype, kinds, options=(), chosen=""):
     def check(folder):
         # f64: what is beside it is a sum of n terms of that type
         bound = math.sqrt(3 * math.log2(4 * n)) * EPSILON if dtype == FLOAT else 1e-14
@@ -91,13 +103,14 @@ def check_errors(burncc, n, dtype, kinds, options=(), chosen=False):
     return check
 
 
-def check_size(burncc):
+def check_size(burncc, chosen, options=()):
     """Tables are linear in the length: 65,537 is a prime, whose matrix would take 34 GB."""
     def check(folder):
         sizes = []
         for n in (16411, 65537):
-            (pathlib.Path(folder) / "m.onnx").write_bytes(dft(n, "complex", FLOAT, True)[0])
-            subprocess.run([burncc, "-q", "m.onnx", "-o", "m.c"], cwd=folder, check=True)
+            (pathlib.Path(folder) / "m.onnx").write_bytes(dft(n, "complex", FLOAT, chosen)[0])
+            command = [burncc, "-q", "m.onnx", "-o", "m.c", *(o.format(n) for o in options)]
+            subprocess.run(command, cwd=folder, check=True)
             sizes.append(sum(p.stat().st_size for p in pathlib.Path(folder).glob("m.[cb]*")))
         return sizes[1] < 5 * sizes[0], f"{sizes} bytes"
     return check
@@ -109,8 +122,19 @@ def main():
     checks += [(f"f64, {n}", check_errors(burncc, n, DOUBLE, every)) for n in (97, 746)]
     checks += [("f32, 1031, portable, threads", check_errors(burncc, 1031, FLOAT, ("half", "back"),
                                                             ("--target", "portable", "--threads", "3:0"))),
-               ("f32, 1031, its axis chosen", check_errors(burncc, 1031, FLOAT, ("complex", "inverse"), chosen=True)),
-               ("tables are linear in the length", check_size(burncc))]
+               ("f32, 1031, its axis chosen", check_errors(burncc, 1031, FLOAT, ("complex", "inverse"), chosen="axis"))]
+    # lengths that are far below their bound, at it, and short enough for a matrix
+    for n, most, kinds in ((1, 300, ("half", "back")), (97, 300, every), (300, 300, ("half", "back")),
+                           (1031, 1500, ("real", "inverse", "back")), (5, 30, ("complex", "back"))):
+        checks.append((f"f32, {n} of at most {most}",
+                       check_errors(burncc, n, FLOAT, kinds, ("--dim", f"n=1..{most}"), "length")))
+    checks += [("f64, 97 of at most 300",
+                check_errors(burncc, 97, DOUBLE, ("complex", "back"), ("--dim", "n=1..300"), "length")),
+               ("f32, 739, a frame of a signal of any length",
+                check_errors(burncc, 739, FLOAT, ("real", "half", "complex"), ("--dim", "n=739..2000"), "frames")),
+               ("tables are linear in the length", check_size(burncc, "axis")),
+               ("tables are linear in the most that the length may be",
+                check_size(burncc, "length", ("--dim", "n=1..{}")))]
     return run_checks(checks)
 
 

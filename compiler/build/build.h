@@ -197,6 +197,7 @@ void b_fft(Graph *g, Value **re, Value **im, bool inverse);
 // ---------------------------------------------------------------- build/chirp.c
 // the same where a prime factor is large
 void b_chirp(Graph *g, Value **re, Value **im, bool inverse);
+int64_t chirp_length(int64_t n);                        // of the transforms that it takes for a length up to n
 
 // ---------------------------------------------------------------- build/fourier.c, build/fourier_run.c
 // x [..., axis, ..., 1 or 2], real or complex, over `length` along axis (shorter ones padded with 0). onesided: the
@@ -214,8 +215,13 @@ Value *b_cosine_window(Graph *g, DType d, int64_t size, bool periodic, const dou
 // (Hz), at a sampling rate and a length of the transform: [length / 2 + 1, bins].
 typedef struct MelFilters { int64_t bins, length; double rate, low, high; } MelFilters;
 Value *b_mel_weights(Graph *g, DType d, const MelFilters *m);
-// The same where sizes are symbolic. Of `in` (real or complex) elements into `out`, as a transform over `length`.
-typedef struct Fourier { Dim in, length, out; int64_t in_parts, out_parts; bool inverse, onesided; } Fourier;
+// The same where sizes are symbolic. Of `in` (real or complex) elements into `out`, as a transform over `length`, which
+// is at most `most`; 0: no bound is known.
+typedef struct Fourier {
+    Dim in, length, out;
+    int64_t most, in_parts, out_parts;
+    bool inverse, onesided;
+} Fourier;
 void fourier_sizes(Graph *g, Fourier *t, Dim length);   // sets the sizes for a length
 // x [rows, length, parts] -> [rows, out, parts]; what is missing of `in` elements is 0
 Value *b_fourier_rows(Graph *g, Value *x, const Fourier *t);

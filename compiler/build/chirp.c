@@ -11,7 +11,7 @@
 // Of these times a power of two m is the smallest that has room.
 static const int64_t odd_factors[] = { 1, 3, 5, 9, 15 };
 
-static int64_t chirp_length(int64_t n) {
+int64_t chirp_length(int64_t n) {
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < COUNT(odd_factors); i++) {
         int64_t m = odd_factors[i];

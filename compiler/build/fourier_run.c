@@ -2,7 +2,8 @@
 // The transforms, windows and filters of build/fourier.c where only the running program knows their sizes.
 //
 // In: dimensions and numbers that are computed. Out: the same products and formulas, whose matrices are values of f64
-// computed from coordinates instead of constants.
+// computed from coordinates instead of constants. A transform of any but a short length is a chirp's (build/chirp.c),
+// padded to one length that has room for the largest: its tables are linear in that, whatever the length is.
 #include "build/build.h"
 
 static Value *real_number(Graph *g, Dim d) { return b_cast(g, b_number(g, d), DT_F64); }
@@ -24,14 +25,98 @@ static Value *transform_matrix(Graph *g, const Fourier *t, DType d) {
     return b_reshape(g, b_cast(g, m, d), 2, (Dim[]){ rows, columns });
 }
 
-// x [rows, length, parts] -> [rows, out, parts]: what is missing of `in` elements is 0.
-Value *b_fourier_rows(Graph *g, Value *x, const Fourier *t) {
-    if (!x) return NULL;
+static Value *by_matrix(Graph *g, Value *x, const Fourier *t) {
     Dim rows = x->type.dim[0];
-    if (x->type.dim[1] != t->in) x = b_gather(g, x, b_iota(g, 1, &t->in, 0, DT_I64), 1);
     x = b_reshape(g, x, 2, (Dim[]){ rows, dim_mul(g, t->in, t->in_parts) });
     return b_reshape(g, b_matmul(g, x, transform_matrix(g, t, x ? x->type.dtype : DT_F32)), 3,
         (Dim[]){ rows, t->out, t->out_parts });
+}
+
+// ---------------------------------------------------------------- by a chirp
+
+enum { LARGEST_MATRIX = 1 << 14 };                      // numbers that every run computes
+
+// w(j) = e^(-+ pi i j^2 / n) at each number of `at`: the angle of j^2 mod 2 n
+static void chirp_at(Graph *g, Value *at, Dim n, bool inverse, Value **re, Value **im) {
+    Value *angle = B_MAP(g, "3.141592653589793238463 * f64(floormod(x * x, 2 * y)) / f64(y)", "x y", at,
+        b_number(g, n));
+    *re = b_unary(g, OP_Cos, angle);
+    *im = B_MAP(g, inverse ? "sin(x)" : "-sin(x)", "x", angle);
+}
+
+// The spectrum [1, m] of c(j) = c(m - j), the chirp's conjugate where j < n, divided by m.
+static void chirp_spectrum(Graph *g, Dim n, int64_t m, bool inverse, Value **re, Value **im) {
+    Value *j = b_iota(g, 2, (Dim[]){ 1, m }, 1, DT_I64);
+    Value *from_end = B_MAP(g, arena_printf(g->arena, "min(x, %lld - x)", (long long)m), "x", j);
+    Value *size = b_number(g, n);
+    chirp_at(g, from_end, n, !inverse, re, im);
+    const char *kept = arena_printf(g->arena, "y < z ? x / %lld : 0", (long long)m);
+    *re = B_MAP(g, kept, "x y z", *re, from_end, size);
+    *im = B_MAP(g, kept, "x y z", *im, from_end, size);
+    if (*re && *im) b_fft(g, re, im, false);
+}
+
+// Part i of x [rows, in, parts] as [rows, length]: the other half of a spectrum is its conjugate, backwards.
+static Value *whole_part(Graph *g, Value *x, const Fourier *t, int i) {
+    Value *v = b_remove(g, b_part(g, x, 2, i, 1), 2);
+    if (!t->inverse || !t->onesided) return v;
+    Value *k = b_iota(g, 1, &t->length, 0, DT_I64), *n = b_number(g, t->length);
+    v = b_gather(g, v, B_MAP(g, "min(x, y - x)", "x y", k, n), 1);
+    return i ? B_MAP(g, "2 * y > z ? -x : x", "x y z", v, k, n) : v;
+}
+
+// The first `out` elements of re, im [rows, m] times the chirp, and by the length on the way back.
+static Value *chirp_ends(Graph *g, const Fourier *t, Value *re, Value *im) {
+    Value *w, *w_im, *part[2];
+    chirp_at(g, b_iota(g, 1, &t->out, 0, DT_I64), t->length, t->inverse, &w, &w_im);
+    DType d = re->type.dtype;
+    part[0] = b_part(g, re, 1, 0, t->out);
+    part[1] = b_part(g, im, 1, 0, t->out);
+    w = b_cast(g, w, d);
+    w_im = b_cast(g, w_im, d);
+    if (!part[0] || !part[1] || !w || !w_im) return NULL;
+    b_complex_times(g, &part[0], &part[1], w, w_im);
+    for (int i = 0; i < t->out_parts; i++) {
+        if (t->inverse) part[i] = b_binary(g, OP_Div, part[i], b_cast(g, b_number(g, t->length), d));
+        part[i] = b_insert(g, part[i], 2);
+    }
+    return t->out_parts == 1 ? part[0] : b_concat(g, 2, 2, part);
+}
+
+static Value *by_chirp(Graph *g, Value *x, const Fourier *t) {
+    DType d = x->type.dtype;
+    int64_t m = chirp_length(t->most);
+    Value *w, *w_im, *of_c, *of_c_im, *im = NULL, *places = b_iota(g, 1, &m, 0, DT_I64);
+    x = b_cast(g, x, dtype_wide(d));
+    Value *re = whole_part(g, x, t, 0);
+    if (t->in_parts == 2) im = whole_part(g, x, t, 1);
+    chirp_at(g, b_iota(g, 1, &t->length, 0, DT_I64), t->length, t->inverse, &w, &w_im);
+    chirp_spectrum(g, t->length, m, t->inverse, &of_c, &of_c_im);
+    w = b_cast(g, w, dtype_wide(d));
+    w_im = b_cast(g, w_im, dtype_wide(d));
+    of_c = b_cast(g, of_c, dtype_wide(d));
+    of_c_im = b_cast(g, of_c_im, dtype_wide(d));
+    if (!re || (t->in_parts == 2 && !im) || !w_im || !of_c || !of_c_im) return NULL;
+    b_complex_times(g, &re, &im, w, w_im);
+    re = b_gather(g, re, places, 1);                    // 0 beyond the last element
+    im = b_gather(g, im, places, 1);
+    if (!re || !im) return NULL;
+    b_fft(g, &re, &im, false);
+    if (!re || !im) return NULL;
+    b_complex_times(g, &re, &im, of_c, of_c_im);
+    if (!re || !im) return NULL;
+    b_fft(g, &im, &re, false);                          // back, by the same tables: parts changed before and behind
+    return re && im ? b_cast(g, chirp_ends(g, t, re, im), d) : NULL;
+}
+
+// x [rows, length, parts] -> [rows, out, parts]: what is missing of `in` elements is 0.
+Value *b_fourier_rows(Graph *g, Value *x, const Fourier *t) {
+    if (!x) return NULL;
+    if (x->type.dim[1] != t->in) x = b_gather(g, x, b_iota(g, 1, &t->in, 0, DT_I64), 1);
+    if (!x) return NULL;
+    if (dim_is_const(t->length)) return b_fourier(g, x, 1, t->length, t->inverse, t->onesided);
+    double numbers = (double)t->most * (double)t->most * (double)t->in_parts * (double)t->out_parts;
+    return t->most < 1 || numbers <= LARGEST_MATRIX ? by_matrix(g, x, t) : by_chirp(g, x, t);
 }
 
 // The sizes of a transform over `length`.

@@ -25,9 +25,9 @@ Value *onnx_dft(OnnxNode *n) {
     else if (onnx_optional(n, 2) && !onnx_ints_input(n, 2, "the axis", &given, &count, 1)) return NULL;
     if (given < -x->type.rank || given >= x->type.rank)
         return onnx_fail(n, "axis %lld is outside a tensor of rank %d", (long long)given, x->type.rank);
-    if (!known) return onnx_dft_run(n, b_number(n->g, given < 0 ? given + x->type.rank : given), inverse, onesided);
     if (x->type.rank < 2 || !onnx_axis(n, given, x->type.rank, &axis) || axis == x->type.rank - 1)
         return onnx_fail(n, "the axis must not be the last one, which holds real and imaginary parts");
+    if (!known || !dim_is_const(x->type.dim[axis])) return onnx_dft_along(n, axis, inverse, onesided);
     length = inverse && onesided ? 2 * (x->type.dim[axis] - 1) : x->type.dim[axis];
     if (onnx_optional(n, 1) && !onnx_ints_input(n, 1, "dft_length", &length, &count, 1)) return NULL;
     if (length > INT32_MAX) return too_many(n, (double)length, INT32_MAX);

@@ -134,6 +134,29 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
     return true;
 }
 
+// Of the dimension with its symbols between the bounds that they will have. Recursion follows limits, each of which
+// was made before its symbol.
+int64_t onnx_dim_most(OnnxNode *n, Dim d) {
+    int count;
+    Symbol *all = graph_symbols(n->g, &count), *was = NEW_ARRAY(n->g->arena, Symbol, count + 1);
+    bool known = true;
+    for (int i = 0; i < count; i++) was[i] = all[i];
+    for (int i = 0; i < count; i++) {
+        const DimOption *option = onnx_dim_option(n, all[i].name);
+        if (!dim_uses(n->g, d, i)) continue;
+        if (option) {
+            all[i].lo = option->lo;
+            all[i].hi = option->hi;
+        } else if (all[i].from) {
+            int64_t most = all[i].limit == NO_LIMIT ? 0 : onnx_dim_most(n, all[i].limit);
+            if (most > 0) all[i].hi = lesser(all[i].hi, most);
+        } else known = false;
+    }
+    int64_t most = dim_upper(n->g, d);
+    for (int i = 0; i < count; i++) all[i] = was[i];
+    return known && most < INT32_MAX / 2 ? most : 0;
+}
+
 bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims) {
     if (count > MAX_RANK) {
         diag_error_as(EXIT_LIMIT, n->loc, "the result has %d dimensions; at most %d are supported", count, MAX_RANK);

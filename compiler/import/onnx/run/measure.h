@@ -35,6 +35,8 @@ Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank);         // negative
 // graph.c: of an output, as the model's value infos say; NULL: nothing
 const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
+// the most that a dimension will be, by --dim and by what measured sizes are bounded by; 0: no bound is known
+int64_t onnx_dim_most(OnnxNode *n, Dim d);
 int64_t onnx_largest_size(const OnnxNode *n);           // the largest size that the model declares or an option gives
 bool onnx_says_notes(const OnnxNode *n);
 

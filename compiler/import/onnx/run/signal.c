@@ -19,7 +19,29 @@ Value *onnx_window_run(OnnxNode *n, const double *a, DType d) {
     return b_cosine_window_run(n->g, d, size, onnx_int(n, "periodic", 1) != 0, a);
 }
 
-// [outer, axis, inner, parts] around the axis, transformed as rows [outer * inner, axis, parts].
+// Along a known axis, of a size or over a length that is symbolic: as rows [rows, axis, parts].
+Value *onnx_dft_along(OnnxNode *n, int axis, bool inverse, bool onesided) {
+    Value *x = n->in[0], *list = NULL;
+    int last = x->type.rank - 1, at = last - 1;
+    Fourier t = { .inverse = inverse, .onesided = onesided, .in_parts = x->type.dim[last] };
+    if (t.in_parts != 1 && t.in_parts != 2)
+        return onnx_fail(n, "the last dimension must be 1 (real) or 2 (complex)");
+    Value *v = b_swap(n->g, x, axis, at);
+    if (!v || (onnx_optional(n, 1) && !(list = number_at(n, 1, "dft_length")))) return NULL;
+    Type out = v->type;
+    Dim length = out.dim[at], wanted = length, rows = type_product(n->g, &out, 0, at);
+    if (list && !onnx_measure(n, list, 0, onesided && !inverse ? -1 : 0, axis, 1, NO_LIMIT, &wanted)) return NULL;
+    if (!list && inverse && onesided) wanted = dim_mul(n->g, 2, dim_sub(n->g, length, 1));
+    fourier_sizes(n->g, &t, wanted);
+    t.most = onnx_dim_most(n, wanted);
+    v = b_fourier_rows(n->g, b_reshape(n->g, v, 3, (Dim[]){ rows, length, t.in_parts }), &t);
+    out.dim[at] = t.out;
+    out.dim[last] = t.out_parts;
+    return b_swap(n->g, b_reshape(n->g, v, last + 1, out.dim), axis, at);
+}
+
+// Along an axis that is computed: [outer, axis, inner, parts] around it, transformed as rows [outer * inner, axis,
+// parts].
 Value *onnx_dft_run(OnnxNode *n, Value *axis, bool inverse, bool onesided) {
     Value *x = n->in[0], *list = NULL;
     int rank = x->type.rank;
@@ -36,6 +58,7 @@ Value *onnx_dft_run(OnnxNode *n, Value *axis, bool inverse, bool onesided) {
     if (list && !onnx_measure(n, list, 0, -1, 0, 1, NO_LIMIT, &wanted)) return NULL;
     if (!list && inverse && onesided) wanted = dim_mul(n->g, 2, dim_sub(n->g, length, 1));
     fourier_sizes(n->g, &t, wanted);
+    t.most = onnx_dim_most(n, wanted);
     Value *v = b_transpose(
         n->g, b_reshape(n->g, lines, 4, (Dim[]){ outer, length, inner, t.in_parts }), (int[]){ 0, 2, 1, 3 });
     v = b_fourier_rows(n->g, b_reshape(n->g, v, 3, (Dim[]){ dim_mul(n->g, outer, inner), length, t.in_parts }), &t);
@@ -68,6 +91,7 @@ Value *onnx_stft_run(OnnxNode *n, Value *window) {
     Fourier t = { .onesided = onnx_int(n, "onesided", 1) != 0, .in_parts = x->type.dim[2] };
     if (window) v = b_binary(n->g, OP_Mul, v, b_along(n->g, window, 4, 2));
     fourier_sizes(n->g, &t, length);
+    t.most = onnx_dim_most(n, length);
     v = b_fourier_rows(n->g, b_reshape(n->g, v, 3, (Dim[]){ dim_mul(n->g, batch, frames), length, t.in_parts }), &t);
     return b_reshape(n->g, v, 4, (Dim[]){ batch, frames, t.out, 2 });
 }
