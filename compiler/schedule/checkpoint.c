@@ -36,7 +36,9 @@ static const double spare_share = 0.01;
 // operations and bytes that a core does in a nanosecond, and what a call costs (as strips.c has them)
 static const double template_rate = 100, loop_rate = 10, byte_rate = 20, call_ns = 30;
 
-typedef struct Span { int buffer, first, last; } Span;  // from where it is made to where it is read last
+// from where it is made to where it is read last; earlier: the buffer's span before, -1: none
+typedef struct Span { int buffer, first, last, earlier; } Span;
+typedef struct Use { int buffer; bool makes; } Use;     // makes: its only maker writes it
 // over: bytes above the target, summed over the moments; at: the worst one
 typedef struct Cost { int64_t peak; double over; int at; } Cost;
 typedef VEC(int) Sequence;                              // steps in the order in which they run
@@ -55,9 +57,12 @@ typedef struct Search {
     bool only_loops;                                    // nothing else runs again, for the time being
     int *maker;                                         // by buffer: the step that alone writes it; -1: not one
     int *first_write, *last_write;                      // by buffer: the steps; -1: none
+    int64_t *bytes;                                     // by buffer: of the workspace
+    Use *uses; int *uses_of;                            // of all steps; by step: where its begin
     // of the sequence that was measured last
-    VEC(Span) spans;
-    VEC(int) span_of;                                   // by use, in order
+    Span *spans; int n_spans;
+    int *span_of;                                       // by use, in order
+    int room;                                           // for spans and uses
     int *open;                                          // by buffer
     int *times;                                         // by step
     int64_t *now;                                       // by moment: bytes
@@ -89,7 +94,8 @@ static void read_steps(Search *c, const Plan *p) {
             if (c->first_write[u->buffer] < 0) c->first_write[u->buffer] = i;
             c->last_write[u->buffer] = i;
         }
-    for (int i = 0; i < s->n; i++) {
+    for (int b = 1; b < s->buffers.n; b++) c->bytes[b] = steps_bytes(s, b);
+    for (int i = 0, n = 0; i < s->n; i++) {
         c->may_again[i] = c->is_loop[i] = true;
         for (int m = 0; m < s->at[i].kernels; m++) {
             const Kernel *k = p->kernels.at[s->at[i].kernel + m];
@@ -99,8 +105,10 @@ static void read_steps(Search *c, const Plan *p) {
         }
         for (int j = 0; j < s->at[i].uses.n; j++) {
             const Access *u = &s->at[i].uses.at[j];
+            c->uses[n++] = (Use){ u->buffer, u->write && c->maker[u->buffer] >= 0 };
             if (u->write && (!s->in_work.at[u->buffer] || c->maker[u->buffer] != i)) c->may_again[i] = false;
         }
+        c->uses_of[i + 1] = n;
     }
 }
 
@@ -111,7 +119,7 @@ static bool runs_again(const Search *c, int step) {
 // ---------------------------------------------------------------- what a sequence needs
 static int span_at(const Search *c, const Step *s, int use, int buffer) {
     for (int j = 0; j < s->uses.n; j++)
-        if (s->uses.at[j].buffer == buffer) return c->span_of.at[use + j];
+        if (s->uses.at[j].buffer == buffer) return c->span_of[use + j];
     return -1;
 }
 
@@ -119,46 +127,57 @@ static int span_at(const Search *c, const Step *s, int use, int buffer) {
 static int64_t reused(const Search *c, int step, int at, int use) {
     const Step *s = &c->s->at[step];
     for (int i = 0; i < s->reuse.n && c->times[step] == 1; i++) {
-        const Span *in = &c->spans.at[span_at(c, s, use, s->reuse.at[i])];
-        bool dies = in->last == at && in == &c->spans.at[c->open[in->buffer]];
+        const Span *in = &c->spans[span_at(c, s, use, s->reuse.at[i])];
+        bool dies = in->last == at && in == &c->spans[c->open[in->buffer]];
         for (int j = 0; dies && j < s->uses.n; j++) {
-            const Span *out = &c->spans.at[c->span_of.at[use + j]];
-            int64_t bytes = steps_bytes(c->s, out->buffer);
-            if (s->uses.at[j].write && out->first == at && bytes == steps_bytes(c->s, in->buffer)) return bytes;
+            const Span *out = &c->spans[c->span_of[use + j]];
+            int64_t bytes = c->bytes[out->buffer];
+            if (s->uses.at[j].write && out->first == at && bytes == c->bytes[in->buffer]) return bytes;
         }
     }
     return 0;
 }
 
+static void make_room(Search *c, const Sequence *q) {
+    int uses = 0;
+    for (int at = 0; at < q->n; at++) uses += c->uses_of[q->at[at] + 1] - c->uses_of[q->at[at]];
+    if (uses <= c->room) return;
+    c->room = 2 * uses;
+    c->spans = NEW_ARRAY(c->a, Span, c->room);
+    c->span_of = NEW_ARRAY(c->a, int, c->room);
+}
+
 static void find_spans(Search *c, const Sequence *q) {
-    c->spans.n = c->span_of.n = 0;
+    make_room(c, q);
+    int n = 0, *span_of = c->span_of;
     for (int b = 0; b < c->s->buffers.n; b++) c->open[b] = -1;
     memset(c->times, 0, sizeof(int) * (size_t)c->s->n);
     for (int at = 0; at < q->n; at++) {
-        const Step *s = &c->s->at[q->at[at]];
-        c->times[q->at[at]]++;
-        c->work += s->uses.n + 4;
-        for (int j = 0; j < s->uses.n; j++) {
-            const Access *u = &s->uses.at[j];
+        const int step = q->at[at];
+        const Use *end = c->uses + c->uses_of[step + 1];
+        c->times[step]++;
+        c->work += c->uses_of[step + 1] - c->uses_of[step] + 4;
+        for (const Use *u = c->uses + c->uses_of[step]; u < end; u++) {
             int *open = &c->open[u->buffer];
-            if (*open < 0 || (u->write && c->maker[u->buffer] >= 0)) {
-                *open = c->spans.n;
-                VEC_PUSH(c->a, c->spans, ((Span){ u->buffer, at, at }));
+            if (*open < 0 || u->makes) {
+                c->spans[n] = (Span){ u->buffer, at, at, *open };
+                *open = n++;
             }
-            c->spans.at[*open].last = at;
-            VEC_PUSH(c->a, c->span_of, *open);
+            c->spans[*open].last = at;
+            *span_of++ = *open;
         }
     }
+    c->n_spans = n;
 }
 
 static Cost measure(Search *c, const Sequence *q) {
     Cost cost = { 0 };
     find_spans(c, q);
     memset(c->change, 0, sizeof(int64_t) * (size_t)(q->n + 1));
-    for (int i = 0; i < c->spans.n; i++) {
-        int64_t bytes = steps_bytes(c->s, c->spans.at[i].buffer);
-        c->change[c->spans.at[i].first] += bytes;
-        c->change[c->spans.at[i].last + 1] -= bytes;
+    for (int i = 0; i < c->n_spans; i++) {
+        const int64_t bytes = c->bytes[c->spans[i].buffer];
+        c->change[c->spans[i].first] += bytes;
+        c->change[c->spans[i].last + 1] -= bytes;
     }
     int64_t alive = 0;
     for (int at = 0, use = 0; at < q->n; use += c->s->at[q->at[at++]].uses.n) {
@@ -184,10 +203,8 @@ static bool may_read(const Search *c, const Sequence *q, int reader, int buffer,
 }
 
 static bool is_alive(const Search *c, int buffer, int before) {
-    for (int i = 0; i < c->spans.n; i++) {
-        const Span *s = &c->spans.at[i];
-        if (s->buffer == buffer && s->first < before && s->last >= before) return true;
-    }
+    for (int i = c->open[buffer]; i >= 0; i = c->spans[i].earlier)
+        if (c->spans[i].first < before && c->spans[i].last >= before) return true;
     return false;
 }
 
@@ -197,25 +214,29 @@ static bool collect(Search *c, const Sequence *q, int step, int before, bool kee
     const Step *s = &c->s->at[step];
     int64_t size = 0;
     if (!runs_again(c, step) || again->n >= MOST_AGAIN) return false;
-    for (int j = 0; j < s->uses.n; j++) size += s->uses.at[j].write ? steps_bytes(c->s, s->uses.at[j].buffer) : 0;
+    for (int j = 0; j < s->uses.n; j++) size += s->uses.at[j].write ? c->bytes[s->uses.at[j].buffer] : 0;
     for (int j = 0; j < s->uses.n; j++) {
         int b = s->uses.at[j].buffer, maker = c->maker[b];
         bool there = s->uses.at[j].write || !c->s->in_work.at[b];
         if (!may_read(c, q, step, b, before)) return false;
         if (there || is_alive(c, b, before)) continue;
         for (int i = 0; i < again->n; i++) there = there || again->at[i] == maker;
-        if (there || keep || maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) * FACTOR <= size) continue;
+        if (there || keep || maker < 0 || !runs_again(c, maker) || c->bytes[b] * FACTOR <= size) continue;
         if (!collect(c, q, maker, before, keep, again)) return false;
     }
     VEC_PUSH(c->round, *again, step);
     return true;
 }
 
+static void add(Arena *a, Sequence *to, const int *steps, int n) {
+    for (int i = 0; i < n; i++) VEC_PUSH(a, *to, steps[i]);
+}
+
 static void insert(Arena *a, const Sequence *q, int before, const Sequence *more, Sequence *to) {
     to->n = 0;
-    for (int i = 0; i < before; i++) VEC_PUSH(a, *to, q->at[i]);
-    for (int i = 0; i < more->n; i++) VEC_PUSH(a, *to, more->at[i]);
-    for (int i = before; i < q->n; i++) VEC_PUSH(a, *to, q->at[i]);
+    add(a, to, q->at, before);
+    add(a, to, more->at, more->n);
+    add(a, to, q->at + before, q->n - before);
 }
 
 static void uses_around(Search *c, const Sequence *q, int moment) {
@@ -241,13 +262,13 @@ static int candidates(Search *c, const Sequence *q, const Cost *cost, int64_t le
         count[at + 1] = count[at] + above;
     }
     uses_around(c, q, cost->at);
-    for (int i = 0; i < c->spans.n; i++) {
-        const Span *s = &c->spans.at[i];
+    for (int i = 0; i < c->n_spans; i++) {
+        const Span *s = &c->spans[i];
         int b = s->buffer, maker = c->maker[b];
         if (s->first >= cost->at || s->last <= cost->at || c->previous[b] == cost->at) continue;
-        if (maker < 0 || !runs_again(c, maker) || steps_bytes(c->s, b) < least) continue;
+        if (maker < 0 || !runs_again(c, maker) || c->bytes[b] < least) continue;
         int from = c->previous[b] + 1, to = c->next[b];
-        double bytes = (double)steps_bytes(c->s, b) * (count[to] - count[from]), most = over[to] - over[from];
+        double bytes = (double)c->bytes[b] * (count[to] - count[from]), most = over[to] - over[from];
         best[n++] = (Candidate){ .buffer = b, .before = to, .score = (bytes < most ? bytes : most) / c->ns[maker] };
     }
     qsort(best, (size_t)n, sizeof *best, by_score);
@@ -279,7 +300,7 @@ static void copy(Arena *a, const Sequence *from, Sequence *to) {
 // none does.
 static bool improve(Search *c, Sequence *q, Cost *cost, int64_t least) {
     c->round = arena_new();
-    Candidate *best = NEW_ARRAY(c->round, Candidate, c->spans.n + 1);
+    Candidate *best = NEW_ARRAY(c->round, Candidate, c->n_spans + 1);
     Sequence chosen = { 0 }, trial = { 0 };
     double most = 0;
     Cost before = *cost;
@@ -356,6 +377,11 @@ static Search *search_new(Arena *a, Plan *p) {
     c->may_again = NEW_ARRAY(a, bool, n + 1);
     c->is_loop = NEW_ARRAY(a, bool, n + 1);
     c->times = NEW_ARRAY(a, int, n + 1);
+    int uses = 0;
+    for (int i = 0; i < n; i++) uses += c->s->at[i].uses.n;
+    c->uses = NEW_ARRAY(a, Use, uses + 1);
+    c->uses_of = NEW_ARRAY(a, int, n + 1);
+    c->bytes = NEW_ARRAY(a, int64_t, buffers);
     c->maker = NEW_ARRAY(a, int, buffers);
     c->first_write = NEW_ARRAY(a, int, buffers);
     c->last_write = NEW_ARRAY(a, int, buffers);

@@ -256,6 +256,11 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     }
 }
 
+// The kernel being grown, for those that build kernels.
+static Fusion fusion_of(const Fuser *f, Value *root) {
+    return (Fusion){ .plan = f->plan, .root = root, .inside = f->inside, .nodes = f->nodes, .n_nodes = f->n_nodes };
+}
+
 static void need(Fuser *f, Value *v) {
     if (v && v->def && !v->data && v->graph == f->plan->graph) f->needed[v->id] = true;
 }
@@ -336,7 +341,7 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
 }
 
 static void fuse_attention_grad(Fuser *f, Node *n) {
-    Fusion inside = { .plan = f->plan, .root = n->out[0], .inside = f->inside };
+    Fusion inside = fusion_of(f, n->out[0]);
     f->root = n;
     memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
     memset(f->seen, 0, sizeof(bool) * (size_t)f->n_nodes);
@@ -409,7 +414,7 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
     const Options *o = f->plan->options;
     memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);
     for (int tries = 0;; tries++) {
-        Fusion fu = { .plan = f->plan, .root = root, .inside = f->inside };
+        Fusion fu = fusion_of(f, root);
         bool computed = root->def && !root->data && root->graph == f->plan->graph && !(into && f->needed[root->id]);
         if (into && computed
             && (!is_pull(root->def) || f->cut[root->def->mark] || ((Users *)&f->users[root->id])->n > 1))
@@ -450,7 +455,7 @@ static bool read_elsewhere(const Fuser *f, const Value *v) {
 // One kernel for all outputs of root's group, which it is the last of, where the last of them is due: nobody else reads
 // them. false: that is not so, or they read too much; the group is no more.
 static bool fuse_group(Fuser *f, Value *root) {
-    Fusion fu = { .plan = f->plan, .root = root, .inside = f->inside };
+    Fusion fu = fusion_of(f, root);
     const Graph *g = f->plan->graph;
     int group = f->group[root->id];
     memset(f->cut, 0, sizeof(bool) * (size_t)f->n_nodes);

@@ -132,8 +132,8 @@ void kernel_finish(Arena *a, Kernel *k, Fusion *f) {
     for (int i = 0; i < n_own; i++) survey(&w, *own[i], false);
     k->flops += w.flops;
     for (int i = 0; i < k->reads.n; i++) add_traffic(f->plan->graph, k, k->reads.at[i]);
-    for (Node *n = f->plan->graph->first; n && f->inside; n = n->next)
-        if (f->inside[n->mark] || (f->anchor && f->anchor->def == n)) VEC_PUSH(a, k->nodes, n);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->inside[i] || (f->anchor && f->anchor->def == f->nodes[i])) VEC_PUSH(a, k->nodes, f->nodes[i]);
 }
 
 // ---------------------------------------------------------------- merging axes

@@ -11,6 +11,7 @@
 // (checkpoint.c) would have no use of it else, and the gradient is still in the caches.
 #include "steps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
@@ -45,19 +46,31 @@ static uint32_t draw(Order *o, int below) {
 }
 
 // ---------------------------------------------------------------- what the kernels use
-static void follow(Order *o, int n) {
+typedef struct User { int step; bool write; } User;
+typedef VEC(User) UserList;                             // of a buffer, as the model has them
+
+static int by_number(const void *x, const void *y) { return *(const int *)x - *(const int *)y; }
+
+// Step n comes after those whose results it uses or overwrites, and after those that use what it overwrites.
+static void follow(Order *o, int n, UserList *users) {
     Step *s = &o->steps[n];
-    for (int i = 0; i < n; i++) {
-        bool after = false;
-        for (int x = 0; x < s->uses.n; x++)
-            for (int y = 0; y < o->steps[i].uses.n; y++)
-                after = after
-                    || (s->uses.at[x].buffer == o->steps[i].uses.at[y].buffer
-                        && (s->uses.at[x].write || o->steps[i].uses.at[y].write));
-        if (!after) continue;
-        VEC_PUSH(o->a, s->before, i);
-        VEC_PUSH(o->a, o->steps[i].after, n);
+    for (int x = 0; x < s->uses.n; x++) {
+        const Access *u = &s->uses.at[x];
+        UserList *l = &users[u->buffer];
+        for (int i = 0; i < l->n; i++)
+            if (u->write || l->at[i].write) VEC_PUSH(o->a, s->before, l->at[i].step);
+        VEC_PUSH(o->a, *l, (User){ n, u->write });
     }
+    if (!s->before.n) return;
+    qsort(s->before.at, (size_t)s->before.n, sizeof(int), by_number);
+    int kept = 0;
+    for (int i = 0; i < s->before.n; i++) {
+        const int step = s->before.at[i];
+        if (kept && s->before.at[kept - 1] == step) continue;
+        s->before.at[kept++] = step;
+        VEC_PUSH(o->a, o->steps[step].after, n);
+    }
+    s->before.n = kept;
 }
 
 static void find_makers(Order *o) {
@@ -310,7 +323,8 @@ void order_plan(Plan *p) {
     o.of = steps_read(o.a, p);
     o.steps = o.of->at;
     o.n = o.of->n;
-    for (int i = 0; i < o.n; i++) follow(&o, i);
+    UserList *users = NEW_ARRAY(o.a, UserList, o.of->buffers.n + 1);
+    for (int i = 0; i < o.n; i++) follow(&o, i, users);
     o.first = NEW_ARRAY(o.a, int, o.of->buffers.n + 1);
     o.last = NEW_ARRAY(o.a, int, o.of->buffers.n + 1);
     o.live = NEW_ARRAY(o.a, int64_t, o.n + 2);

@@ -22,10 +22,10 @@ typedef struct Item {
     int64_t bytes, offset;
     int first, last;
     const Buffer *of;
+    const Over *over; int n_over;                       // buffers that it may lie over
     uint64_t *meets; int n_meets;                       // items that are alive together with it, somewhen: bit i % 64
                                                         // of word i / 64; how many
     int64_t crowd;                                      // most bytes alive in its lifetime
-    bool there;                                         // put down already
 } Item;
 
 // Places that a buffer may not begin at because of another: between low and high, which may be.
@@ -33,6 +33,7 @@ typedef struct Blocked { int64_t low, high; } Blocked;
 
 typedef struct Placing {
     Item *items; int n;
+    uint64_t *there;                                    // bits as of `meets`: put down already
     int *order; Blocked *blocked;
     int64_t steps;
     uint64_t random;
@@ -44,11 +45,13 @@ static uint32_t draw(Placing *s, int below) {
     return (uint32_t)((s->random >> 33) % (uint64_t)below);
 }
 
-// The first item from `from` on that x meets, or n.
-static int next_met(const Placing *s, const Item *x, int from) {
+// The first item from `from` on that x meets, or n; `only`: of these, NULL: of all.
+static int next_met(const Placing *s, const Item *x, int from, const uint64_t *only) {
     for (int i = from; i < s->n; i = (i / 64 + 1) * 64) {
-        uint64_t word = x->meets[i / 64] >> i % 64;
+        uint64_t word = x->meets[i / 64] & (only ? only[i / 64] : UINT64_MAX);
+        word >>= i % 64;
         if (!word) continue;
+        for (; !(word & 0xff); word >>= 8) i += 8;
         for (; !(word & 1); word >>= 1) i++;
         return i;
     }
@@ -56,15 +59,15 @@ static int next_met(const Placing *s, const Item *x, int from) {
 }
 
 static int nth_met(const Placing *s, const Item *x, int n) {
-    int i = next_met(s, x, 0);
-    while (n-- > 0) i = next_met(s, x, i + 1);
+    int i = next_met(s, x, 0, NULL);
+    while (n-- > 0) i = next_met(s, x, i + 1, NULL);
     return i;
 }
 
 // How `out` may lie over the buffer `in`; NULL: it may not.
 static const Over *over(const Item *out, const Item *in) {
-    for (int i = 0; i < out->of->over_dying.n; i++)
-        if (out->of->over_dying.at[i].dying == in->of) return &out->of->over_dying.at[i];
+    for (int i = 0; i < out->n_over; i++)
+        if (out->over[i].dying == in->of) return &out->over[i];
     return NULL;
 }
 
@@ -86,8 +89,7 @@ static Blocked blocked_by(const Placing *s, const Item *x, const Item *y) {
 static int64_t lowest_gap(Placing *s, const Item *x) {
     int n = 0;
     int64_t at = 0;
-    for (int i = next_met(s, x, 0); i < s->n; i = next_met(s, x, i + 1)) {
-        if (!s->items[i].there) continue;
+    for (int i = next_met(s, x, 0, s->there); i < s->n; i = next_met(s, x, i + 1, s->there)) {
         const Blocked b = blocked_by(s, x, &s->items[i]);
         int j = n++;
         for (; j > 0 && s->blocked[j - 1].low > b.low; j--) s->blocked[j] = s->blocked[j - 1];
@@ -105,11 +107,12 @@ static int64_t lowest_gap(Placing *s, const Item *x) {
 // Gives up, with more than `enough`, once it is sure to need more.
 static int64_t put_all(Placing *s, int64_t enough) {
     int64_t end = 0;
-    for (int i = 0; i < s->n; i++) s->items[i].there = false;
+    memset(s->there, 0, sizeof *s->there * (size_t)(s->n / 64 + 1));
     for (int i = 0; i < s->n && end <= enough; i++) {
-        Item *x = &s->items[s->order[i]];
+        const int next = s->order[i];
+        Item *x = &s->items[next];
         x->offset = lowest_gap(s, x);
-        x->there = true;
+        s->there[next / 64] |= UINT64_C(1) << next % 64;
         if (x->offset + x->bytes > end) end = x->offset + x->bytes;
     }
     return end;
@@ -142,14 +145,19 @@ static bool at_once(const Item *x, const Item *y) {
     return from <= to;
 }
 
+static void met(Item *x, int other) {
+    x->meets[other / 64] |= UINT64_C(1) << other % 64;
+    x->n_meets++;
+}
+
 static void meet(Arena *a, Placing *s, const int64_t *live) {
+    for (int i = 0; i < s->n; i++) s->items[i].meets = NEW_ARRAY(a, uint64_t, s->n / 64 + 1);
     for (int i = 0; i < s->n; i++) {
         Item *x = &s->items[i];
-        x->meets = NEW_ARRAY(a, uint64_t, s->n / 64 + 1);
-        for (int j = 0; j < s->n; j++) {
-            bool met = j != i && at_once(x, &s->items[j]);
-            x->meets[j / 64] |= (uint64_t)met << j % 64;
-            x->n_meets += met;
+        for (int j = i + 1; j < s->n; j++) {
+            if (!at_once(x, &s->items[j])) continue;
+            met(x, j);
+            met(&s->items[j], i);
         }
         for (int at = x->first; at <= x->last; at++)
             if (live[at] > x->crowd && buffer_alive(x->of, at)) x->crowd = live[at];
@@ -197,70 +205,85 @@ static int64_t in_common(int64_t first, int64_t second, int64_t distance) {
 }
 
 // No placement needs less: most bytes alive at once, less what results share with operands that die there.
-static int64_t least_live(const int64_t *live, int moments, const Placing *s) {
-    int64_t most = 0;
-    for (int at = 0; at < moments; at++) {
-        int64_t shared = 0;
-        for (int i = 0; i < s->n; i++)
-            for (int j = 0; j < s->items[i].of->over_dying.n; j++) {
-                const Over *o = &s->items[i].of->over_dying.at[j];
-                if (o->dying->bank != s->items[i].of->bank) continue;
-                int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes);
-                if (buffer_alive(s->items[i].of, at) && buffer_alive(o->dying, at))
-                    shared += larger(in_common(out, in, o->distance), in_common(in, out, o->above));
-            }
-        if (live[at] - shared > most) most = live[at] - shared;
+static int64_t least_live(Arena *a, const int64_t *live, int moments, const Placing *s) {
+    int64_t most = 0, *shared = NEW_ARRAY(a, int64_t, moments + 1);
+    for (int i = 0; i < s->n; i++) {
+        const Buffer *x = s->items[i].of;
+        for (int j = 0; j < s->items[i].n_over; j++) {
+            const Over *o = &s->items[i].over[j];
+            if (o->dying->bank != x->bank) continue;
+            const int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes),
+                          both = larger(in_common(out, in, o->distance), in_common(in, out, o->above));
+            for (int at = x->first; at <= x->last && at <= o->dying->last; at++)
+                if (buffer_alive(x, at) && buffer_alive(o->dying, at)) shared[at] += both;
+        }
     }
+    for (int at = 0; at < moments; at++)
+        if (live[at] - shared[at] > most) most = live[at] - shared[at];
     return most;
 }
 
-static int64_t place(Arena *a, int n, Buffer *const *buffers, int64_t *bound, bool improves, bool ways) {
-    Placing s = { .items = NEW_ARRAY(a, Item, n + 1),
+// Buffers as items that know which others they meet; *bound: no placement needs less.
+static Placing *placing_new(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
+    Placing *s = NEW(a, Placing);
+    *s = (Placing){ .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
+        .there = NEW_ARRAY(a, uint64_t, n / 64 + 1),
         .order = NEW_ARRAY(a, int, n + 1),
-        .blocked = NEW_ARRAY(a, Blocked, n + 1),
-        .random = 1,
-        .ways = ways };
-    Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), NEW_ARRAY(a, int64_t, n + 1) };
+        .blocked = NEW_ARRAY(a, Blocked, n + 1) };
     int moments = 0;
     for (int i = 0; i < n; i++) {
-        s.items[i] = (Item){
-            .bytes = align_up(buffers[i]->bytes), .first = buffers[i]->first, .last = buffers[i]->last, .of = buffers[i]
-        };
+        const Buffer *of = buffers[i];
+        s->items[i] = (Item){ .bytes = align_up(of->bytes), .first = of->first, .last = of->last, .of = of,
+            .over = of->over_dying.at, .n_over = of->over_dying.n };
         if (buffers[i]->last >= moments) moments = buffers[i]->last + 1;
     }
     int64_t *live = NEW_ARRAY(a, int64_t, moments + 1);
-    Keyed *sorted = NEW_ARRAY(a, Keyed, n + 1);
     for (int i = 0; i < n; i++)
-        for (int at = s.items[i].first; at <= s.items[i].last; at++) {
+        for (int at = s->items[i].first; at <= s->items[i].last; at++) {
             if (!buffer_alive(buffers[i], at)) continue;
-            live[at] += s.items[i].bytes;
+            live[at] += s->items[i].bytes;
         }
-    *bound = least_live(live, moments, &s);
-    meet(a, &s, live);
-    for (int kind = 0; kind < 6 && best.end > *bound; kind++) {
-        for (int i = 0; i < n; i++) sorted[i] = (Keyed){ sequence_key(&s.items[i], kind), i };
+    *bound = least_live(a, live, moments, s);
+    meet(a, s, live);
+    return s;
+}
+
+static int64_t place(Arena *a, Placing *s, int64_t bound, bool improves, bool ways, int64_t *offsets) {
+    const int n = s->n;
+    Best best = { INT64_MAX, NEW_ARRAY(a, int, n + 1), offsets };
+    Keyed *sorted = NEW_ARRAY(a, Keyed, n + 1);
+    s->random = 1;
+    s->steps = 0;
+    s->ways = ways;
+    for (int kind = 0; kind < 6 && best.end > bound; kind++) {
+        for (int i = 0; i < n; i++) sorted[i] = (Keyed){ sequence_key(&s->items[i], kind), i };
         qsort(sorted, (size_t)n, sizeof *sorted, by_key);
-        for (int i = 0; i < n; i++) s.order[i] = sorted[i].item;
-        int64_t end = put_all(&s, INT64_MAX);
-        if (end < best.end) keep(&s, &best, end);
+        for (int i = 0; i < n; i++) s->order[i] = sorted[i].item;
+        int64_t end = put_all(s, INT64_MAX);
+        if (end < best.end) keep(s, &best, end);
     }
-    if (improves) improve(&s, &best, *bound);
-    for (int i = 0; i < n; i++) buffers[i]->offset = best.offsets[i];
+    if (improves) improve(s, &best, bound);
     return n ? best.end : 0;
 }
 
+static void set_offsets(int n, Buffer *const *buffers, const int64_t *offsets) {
+    for (int i = 0; i < n; i++) buffers[i]->offset = offsets[i];
+}
+
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
-    const int64_t forward = place(a, n, buffers, bound, true, false);
-    int64_t *offsets = NEW_ARRAY(a, int64_t, n + 1);
-    if (forward <= *bound) return forward;
-    for (int i = 0; i < n; i++) offsets[i] = buffers[i]->offset;
-    const int64_t both = place(a, n, buffers, bound, true, true);
-    for (int i = 0; both >= forward && i < n; i++) buffers[i]->offset = offsets[i];
-    return both < forward ? both : forward;
+    int64_t *forward = NEW_ARRAY(a, int64_t, n + 1), *both = NEW_ARRAY(a, int64_t, n + 1);
+    Placing *s = placing_new(a, n, buffers, bound);
+    const int64_t end = place(a, s, *bound, true, false, forward);
+    const int64_t less = end > *bound ? place(a, s, *bound, true, true, both) : end;
+    set_offsets(n, buffers, less < end ? both : forward);
+    return less < end ? less : end;
 }
 
 int64_t place_roughly(Arena *a, int n, Buffer *const *buffers) {
-    int64_t bound;
-    return place(a, n, buffers, &bound, false, false);
+    int64_t bound, *offsets = NEW_ARRAY(a, int64_t, n + 1);
+    Placing *s = placing_new(a, n, buffers, &bound);
+    const int64_t end = place(a, s, bound, false, false, offsets);
+    set_offsets(n, buffers, offsets);
+    return end;
 }

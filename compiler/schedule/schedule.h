@@ -17,6 +17,7 @@ typedef struct Fusion {
     Value *anchor;
     Expr *anchor_flat;                                  // flat index of the accumulator's element at the kernel's axes
     bool *inside;                                       // by node number (Node.mark): lowered in place
+    Node *const *nodes; int n_nodes;                    // by number, where kernels are to say what they come from
     bool views_only;                                    // operand mode: only free views are lowered in place
     Value *violation;                                   // first value that must be materialised after all; NULL: none
     VEC(ReduceUse) reduces;  // reductions lowered in place, to check that they hoist
