@@ -70,7 +70,7 @@ static void print_given_sizes(Text *out, const Signature *s, const Tensors *in) 
             const Type *t = &tensor_of(gr, in, j, false)->type;
             for (int k = 0; k < t->rank; k++)
                 if (t->dim[k] == self)
-                    text_printf(out, "    if (inputs[%d].shape) %s = inputs[%d].shape[%d];\n", j, name, j, k);
+                    text_printf(out, "    if (inputs[%d].shape != NULL) %s = inputs[%d].shape[%d];\n", j, name, j, k);
         }
     }
 }
@@ -194,7 +194,7 @@ static void print_shape(Text *out, const Graph *gr, const Tensors *outs, int i, 
     const Type *t = &tensor_of(gr, outs, i, true)->type;
     const bool measured = c_is_measured(gr, t);
     if (!t->rank) return;
-    text_printf(out, "    if (outputs[%d].shape) {\n", i);
+    text_printf(out, "    if (outputs[%d].shape != NULL) {\n", i);
     for (int j = 0; j < t->rank; j++)
         text_printf(out, "        outputs[%d].shape[%d] = %s;\n", i, j,
             measured && before ? number_text(a, dim_upper(gr, t->dim[j])) :
@@ -273,7 +273,7 @@ static void print_sizes(Text *list, const Signature *s, const Tensors *in, const
     print_given_sizes(bounds, s, in);
     print_size_checks(bounds, s, in);
     for (int i = 0; i < outs->n; i++) print_shape(bounds, gr, outs, i, true);
-    text_printf(checks, "    const int misfit = %s_shapes(inputs, outputs);\n    if (misfit) return misfit;\n",
+    text_printf(checks, "    const int misfit = %s_shapes(inputs, outputs);\n    if (misfit != 0) return misfit;\n",
         s->program->name);
     print_given_sizes(checks, s, in);
     print_bytes_checks(checks, gr, in, "inputs", false);

@@ -42,7 +42,7 @@ static void print_if(RunText *r, const Kernel *k, int depth) {
     print_wait(r, depth);
     for (int i = 0; i < 2; i++) {
         c_line(r, depth);
-        if (i == 0) text_printf(&r->body, "if (*(%s)) {\n", c_value_place(r, n->in[0]));
+        if (i == 0) text_printf(&r->body, "if (*(%s) != 0) {\n", c_value_place(r, n->in[0]));
         else text_printf(&r->body, "} else {\n");
         print_steps(r, k->region.bodies[i], depth + 1);
         for (int j = 0; j < n->n_out; j++) copy(r, depth + 1, n->out[j], "", n->bodies[i]->outputs.at[j]);
@@ -87,7 +87,7 @@ static void print_loop_head(RunText *r, const Kernel *k, int depth, const char *
     }
     c_line(r, depth);
     text_printf(&r->body, "for (int64_t %s = 0; ", it);
-    if (go) text_printf(&r->body, "%s && ", go);
+    if (go) text_printf(&r->body, "%s != 0 && ", go);
     text_printf(&r->body, "%s < %s; %s++) {\n", it, trips_text(r, n), it);
     for (int i = 0; i < 2; i++) {
         Value *v = n->bodies[0]->inputs.at[i];

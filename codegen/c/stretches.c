@@ -96,10 +96,10 @@ void c_stretches(RunText *r) {
         text_printf(&g->c, "BURN_APART static int %s(%s)\n{\n", name, declared.n ? declared.at : "void");
         text_append(&g->c, own.at, own.n);
         text_printf(&g->c, "    return 0;\n}\n\n");
-        text_printf(&r->body, number == 1 ? "    int failed = %s(%s);\n" : "    if (!failed) failed = %s(%s);\n", name,
-            given.at);
+        const char *call = number == 1 ? "    int failed = %s(%s);\n" : "    if (failed == 0) failed = %s(%s);\n";
+        text_printf(&r->body, call, name, given.at);
         arena_free(scratch);
         from = to;
     }
-    text_printf(&r->body, "    if (failed) return failed;\n");
+    text_printf(&r->body, "    if (failed != 0) return failed;\n");
 }

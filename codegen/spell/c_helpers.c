@@ -165,9 +165,8 @@ const Helper spell_c_helpers[] = {
         "uint32_t m = 0u - (uint32_t)c;\n"
         "    return burn_f32_of_bits((burn_f32_bits(a) & m) | (burn_f32_bits(b) & ~m));"),
     FN("double", "burn_select_f64", "bool c, double a, double b",
-        "uint64_t m = UINT64_C(0) - (uint64_t)c, x, y;\n    double r;\n    memcpy(&x, &a, sizeof x);\n"
-        "    memcpy(&y, &b, sizeof y);\n"
-        "    x = (x & m) | (y & ~m);\n    memcpy(&r, &x, sizeof r);\n    return r;"),
+        "uint64_t m = UINT64_C(0) - (uint64_t)c;\n"
+        "    return burn_f64_of_bits((burn_f64_bits(a) & m) | (burn_f64_bits(b) & ~m));"),
 #include "codegen/spell/c_functions.def"
     C_SIGNED("int32_t", "i32", "uint32_t", "32"),
     C_SIGNED("int64_t", "i64", "uint64_t", "64"),
@@ -198,10 +197,14 @@ const Helper spell_c_helpers[] = {
     C_FROM("uint64_t", "u64", "double", "f64", "0.0", "0.0", "18446744073709549568.0", "18446744073709551616.0",
         "UINT64_MAX"),
 
-    FN("uint32_t", "burn_f32_bits", "float v", "uint32_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
-    FN("float", "burn_f32_of_bits", "uint32_t u", "float v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
-    FN("uint64_t", "burn_f64_bits", "double v", "uint64_t u;\n    memcpy(&u, &v, sizeof u);\n    return u;"),
-    FN("double", "burn_f64_of_bits", "uint64_t u", "double v;\n    memcpy(&v, &u, sizeof v);\n    return v;"),
+    FN("uint32_t", "burn_f32_bits", "float v",
+        "const union { float from; uint32_t to; } bits = {v};\n    return bits.to;"),
+    FN("float", "burn_f32_of_bits", "uint32_t u",
+        "const union { uint32_t from; float to; } bits = {u};\n    return bits.to;"),
+    FN("uint64_t", "burn_f64_bits", "double v",
+        "const union { double from; uint64_t to; } bits = {v};\n    return bits.to;"),
+    FN("double", "burn_f64_of_bits", "uint64_t u",
+        "const union { uint64_t from; double to; } bits = {u};\n    return bits.to;"),
     FN("float", "burn_f16_to_f32", "uint16_t h",
         "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
         "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"

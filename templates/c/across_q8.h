@@ -21,7 +21,7 @@
 #endif
 
 /* The upper word of each product, or (rounds) the nearest to what the lower one adds, halves upwards. */
-BURN_INLINE vint32m4_t burn_across_high(int rounds, vint32m4_t x, vint32m4_t y, size_t n)
+BURN_INLINE vint32m4_t burn_across_high(bool rounds, vint32m4_t x, vint32m4_t y, size_t n)
 {
     const vint32m4_t high = __riscv_vmulh_vv_i32m4(x, y, n);
     if (!rounds)
@@ -29,7 +29,7 @@ BURN_INLINE vint32m4_t burn_across_high(int rounds, vint32m4_t x, vint32m4_t y, 
     return __riscv_vsub_vv_i32m4(high, __riscv_vsra_vx_i32m4(__riscv_vmul_vv_i32m4(x, y, n), 31, n), n);
 }
 
-BURN_INLINE vint32m4_t burn_across_high_by(int rounds, vint32m4_t x, int32_t y, size_t n)
+BURN_INLINE vint32m4_t burn_across_high_by(bool rounds, vint32m4_t x, int32_t y, size_t n)
 {
     const vint32m4_t high = __riscv_vmulh_vx_i32m4(x, y, n);
     if (!rounds)
@@ -38,7 +38,7 @@ BURN_INLINE vint32m4_t burn_across_high_by(int rounds, vint32m4_t x, int32_t y, 
 }
 
 /* The half `part`, 0 or 1, of one or the other. */
-BURN_INLINE vint32m4_t burn_across_half(int second, int part, vint32m8_t s0, vint32m8_t s1)
+BURN_INLINE vint32m4_t burn_across_half(bool second, bool part, vint32m8_t s0, vint32m8_t s1)
 {
     if (part)
         return __riscv_vget_v_i32m8_i32m4(second ? s1 : s0, 1);
@@ -69,14 +69,14 @@ BURN_INLINE vint32m8_t burn_across_zeros(size_t n)
 }
 
 /* sum += an element of a row times the weights that meet it. */
-BURN_INLINE vint32m8_t burn_across_add(vint32m8_t sum, int wide, const void *a, ptrdiff_t k, vint16m4_t w, size_t n)
+BURN_INLINE vint32m8_t burn_across_add(vint32m8_t sum, bool wide, const void *a, ptrdiff_t k, vint16m4_t w, size_t n)
 {
     return __riscv_vwmacc_vx_i32m8(sum, (int16_t)burn_q8_value(wide, a, k), w, n);
 }
 
 /* Of the row i: lane j of *si = sum over k < n of a[i*am + k] * weight k of column j, j < now. wide, packed, rows (1 or
  * 2), n and the strides are constants where this is inlined; *s1 is another name of *s0 where there is one row. */
-BURN_INLINE void burn_across_sums(int wide, int packed, int rows, ptrdiff_t n, const void *a, ptrdiff_t am,
+BURN_INLINE void burn_across_sums(bool wide, bool packed, int rows, ptrdiff_t n, const void *a, ptrdiff_t am,
                                   const int8_t *b, ptrdiff_t bm, size_t now, vint32m8_t *s0, vint32m8_t *s1)
 {
     const void *const a1 = burn_q8_at(wide, a, rows == 2 ? am : 0);
@@ -113,13 +113,13 @@ BURN_INLINE void burn_across_sums(int wide, int packed, int rows, ptrdiff_t n, c
     *s1 = y;
 }
 
-BURN_INLINE vint16m4_t burn_across_halves(int wide, const void *p, size_t n)
+BURN_INLINE vint16m4_t burn_across_halves(bool wide, const void *p, size_t n)
 {
     return wide ? __riscv_vle16_v_i16m4(p, n) : __riscv_vsext_vf2_i16m4(__riscv_vle8_v_i8m2(p, n), n);
 }
 
 /* Depthwise: lane j of *si = sum over t of x[i*taps + t][c + j] * w[t*g + c + j], pixel i's taps from x[i*taps] on. */
-BURN_INLINE void burn_across_taps(int wide, int rows, int taps, const void *const *x, const int8_t *w, ptrdiff_t g,
+BURN_INLINE void burn_across_taps(bool wide, int rows, int taps, const void *const *x, const int8_t *w, ptrdiff_t g,
                                   ptrdiff_t c, size_t now, vint32m8_t *s0, vint32m8_t *s1)
 {
     vint32m8_t u = burn_across_zeros(now), v = u;
@@ -137,7 +137,7 @@ BURN_INLINE void burn_across_taps(int wide, int rows, int taps, const void *cons
 }
 #else
 /* Weight k of the byte w, 16 times as large where it is packed. */
-BURN_INLINE int32_t burn_across_weight(int packed, ptrdiff_t k, int8_t w)
+BURN_INLINE int32_t burn_across_weight(bool packed, ptrdiff_t k, int8_t w)
 {
     if (!packed)
         return w;
@@ -147,8 +147,8 @@ BURN_INLINE int32_t burn_across_weight(int packed, ptrdiff_t k, int8_t w)
 
 /* s[i*columns + j] = sum over k < n of a[i*am + k] * weight k of column j, as burn_across_sums has them; columns is a
  * multiple of 4. */
-BURN_INLINE void burn_across_tile(int wide, int packed, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
-                                  const int8_t *b, ptrdiff_t bm, int32_t *s)
+BURN_INLINE void burn_across_tile(bool wide, bool packed, int rows, int columns, ptrdiff_t n, const void *a,
+                                  ptrdiff_t am, const int8_t *b, ptrdiff_t bm, int32_t *s)
 {
 #if defined(BURN_Q8_RVV)
     for (int j = 0; j < columns;) {

@@ -232,7 +232,7 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
         for (ptrdiff_t n = fours; n < stop; n++)
             for (ptrdiff_t d = 0; d < DV; d++)
                 out[d] += row[n] * values[n * VN + d];
-        const int lost = EMPTY == 2 && sum != sum;
+        const bool lost = EMPTY == 2 && sum != sum;
         const float divisor = EMPTY && sum == 0.0f ? 1.0f : sum;
         for (ptrdiff_t d = 0; d < DV; d++)
             to[d * OD] = EPILOGUE(lost ? 0.0f : out[d] / divisor, b0, b1, b2, m, d);
@@ -278,7 +278,7 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
             }
         }
         for (ptrdiff_t i = 0; i < count; i++) {
-            const int lost = EMPTY == 2 && total[i] != total[i];
+            const bool lost = EMPTY == 2 && total[i] != total[i];
             const float divisor = EMPTY && total[i] == 0.0f ? 1.0f : total[i];
             for (ptrdiff_t d = 0; d < DV; d++)
                 to[i * OM + d * OD] = EPILOGUE(lost ? 0.0f : sums[i * COLUMNS + d] / divisor, b0, b1, b2, (m + i), d);

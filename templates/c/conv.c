@@ -143,7 +143,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
             const ptrdiff_t g = panel / panels, o = panel % panels * WIDTH;
             const float *const weights = W + ((g * ((OC + PANEL - 1) / PANEL) + o / PANEL) * TAP_ROWS * KW * IC) * PANEL
                 + o % PANEL;
-            const int edge = COLUMNS_EDGE > 0 && o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
+            const bool edge = COLUMNS_EDGE > 0 && o + WIDTH > OC, direct = IDENTITY_EPILOGUE && !edge && !SUMS;
             const float *const x = X + n * XN - x_at * XW + g * IC * XC;
 #if IMAGE
             if (panel == first_panel || o == 0)
@@ -164,7 +164,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                         inside = low > 0 ? (low + DH - 1) / DH : 0;
                     const ptrdiff_t first = SKIP && above > t0 ? above : t0, last = SKIP && inside < t1 ? inside : t1;
                     for (ptrdiff_t w = 0; w < columns; w += ALONG, done++) {
-                        const int at_edge = TALL > 1 ? oh + TALL > OH : w + ow0 + TILE > OW;
+                        const bool at_edge = TALL > 1 ? oh + TALL > OH : w + ow0 + TILE > OW;
                         const int count = at_edge ? COUNT_EDGE : COUNT;
                         const ptrdiff_t p = (od * OH + oh) * OW + ow0 + w;
                         float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + g * OC + o,

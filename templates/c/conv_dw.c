@@ -91,11 +91,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     float *const image = tile + 16 * LANES;
     const ptrdiff_t size[3] = {ID, IH, IW}, stride[3] = {XD, XH, XW};
     const burn_taps_depth taps = {KH, KW, 0, 0, 0, 0, FOLD * SW * G, DW * G, DH * ROW, SLICE, FILLED};
-    const int inside = 1;
+    const bool inside = true;
     memset(image + KD * SLICE, 0, (COLUMNS * SW * G + 16) * sizeof *image); /* what is read past the last row */
 #else
     const burn_taps_depth taps = {KH, KW, SW, DW, PW, IW, SW * XW, DW * XW, DH * XH, DD * XD, FILLED};
-    const int inside = PW == 0 && (OW - 1) * SW + (KW - 1) * DW < IW;
+    const bool inside = PW == 0 && (OW - 1) * SW + (KW - 1) * DW < IW;
 #endif
 #if !STRIP
     const ptrdiff_t x_at = 0, y_at = 0;

@@ -155,7 +155,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #if DIRECT
                 const ptrdiff_t id0 = od * SD - PD, ih0 = (oh0 + r) * SH - PH;
                 const float *const x = X + n * XN + (g - x_at) * XC + id0 * XD + ih0 * XH, *row[KD * TALL];
-                const int whole = id0 >= 0 && id0 + (KD - 1) * DD < ID && ih0 >= 0 && ih0 + TALL <= IH && x != lowest
+                const bool whole = id0 >= 0 && id0 + (KD - 1) * DD < ID && ih0 >= 0 && ih0 + TALL <= IH && x != lowest
                     && x + (KD - 1) * (DD * XD) + (TALL - 1) * XH != highest;
                 for (ptrdiff_t i = 0; i < KD * TALL && !whole; i++) {
                     const ptrdiff_t id = id0 + i / TALL * DD, ih = ih0 + i % TALL;
@@ -170,7 +170,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                     const ptrdiff_t ow = v * LANES + LANES <= OW || OW < LANES ? v * LANES : OW - LANES;
 #if DIRECT
                     const ptrdiff_t at = ow - PW;
-                    const int edge = at < 0 || at + (KW - 1) * DW + LANES > IW;
+                    const bool edge = at < 0 || at + (KW - 1) * DW + LANES > IW;
                     float *const to = rows == ROWS ? y + ow : sums;
                     const ptrdiff_t step = rows == ROWS ? OW : LANES;
                     if (whole && !edge) {

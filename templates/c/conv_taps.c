@@ -105,7 +105,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                             const float *const from = q < lie ? x + (q0 + q) * PITCH : copy + (q - lie) * PITCH;
                             const float *const ahead = panel + 1 < end_panel && q < ROWS * (PANEL / 16)
                                 ? next - o + q / ROWS * (IC * 16) : w;
-                            const int few = count - q < ROWS;
+                            const bool few = count - q < ROWS;
                             burn_tile_at(ROWS, FEW, NV, NV, few, IC, from, PITCH, 1, w, PANEL, tile, WIDTH, 0, ahead);
                             done = few ? FEW : ROWS;
                             for (ptrdiff_t i = q; i < q + done && i < count; i++) {

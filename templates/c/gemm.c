@@ -159,12 +159,12 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
         for (ptrdiff_t n0 = n_from; n0 < n_end; n0 += NC)
             for (ptrdiff_t k0 = 0; k0 < K; k0 += KC) {
                 const ptrdiff_t n1 = n0 + NC < n_end ? n0 + NC : n_end, depth = k0 + KC < K ? KC : K - k0;
-                const int first = k0 == 0, last = k0 + KC >= K;
+                const bool first = k0 == 0, last = k0 + KC >= K;
 #if !B_PACKED
                 const float *const b_block = B + b * BB + k0 * BK;
 #endif
 #if !B_PACKED && PACK_B != 2
-                const int packed = BB == 0 && b > b_from && KC >= K && NC >= n_end - n_from; /* for the one before */
+                const bool packed = BB == 0 && b > b_from && KC >= K && NC >= n_end - n_from; /* for the one before */
                 for (ptrdiff_t n = packed || EDGE_LIES ? n1 : PACK_B ? n0 : N - COLUMNS_EDGE; n < n1; n += PANEL)
                     burn_pack_panel(panels + (PACK_B ? (n - n0) * depth : 0), PANEL, b_block + n * BN, BK, BN, depth,
                                     n1 - n < PANEL ? n1 - n : PANEL);
@@ -182,7 +182,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                     row0 = rows;
 #endif
                     for (ptrdiff_t n = n0; n < n1; n += WIDTH) {
-                        const int column_edge = (!N_FIXED || COLUMNS_EDGE > 0) && n + WIDTH > N;
+                        const bool column_edge = (!N_FIXED || COLUMNS_EDGE > 0) && n + WIDTH > N;
                         const ptrdiff_t columns = !column_edge ? WIDTH : N_FIXED ? COLUMNS_EDGE : N - n;
 #if B_PACKED
                         const float *const column = B + b * BB + (n / PANEL * K + k0) * PANEL + n % PANEL;
@@ -191,7 +191,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         if (column_edge)
                             burn_pack_panel(panels, WIDTH, b_block + n, BK, 1, depth, columns);
 #else
-                        const int edge_packed = column_edge && !EDGE_LIES;
+                        const bool edge_packed = column_edge && !EDGE_LIES;
                         const float *const column = PACK_B
                             ? panels + (n - n0) / PANEL * PANEL * depth + n % PANEL
                                                     : edge_packed ? panels
@@ -199,7 +199,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         const ptrdiff_t bk = PACK_B || edge_packed ? PANEL : BK;
 #endif
                         for (ptrdiff_t m = m0; m < m1; m += ROWS) {
-                            const int row_edge = ROWS_EDGE > 0 && m + ROWS > M,
+                            const bool row_edge = ROWS_EDGE > 0 && m + ROWS > M,
                                       to_c = (!column_edge || WHOLE_EDGE) && (IDENTITY_EPILOGUE || !last);
 #if M_FIXED
                             const ptrdiff_t count = row_edge ? ROWS_EDGE : ROWS;
@@ -207,7 +207,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                             const ptrdiff_t count = row_edge ? M - m : ROWS;
 #endif
 #if PACK_B == 2
-                            const int keeps = m == m0 && !column_edge && !row_edge, kept = column_edge || m > m0;
+                            const bool keeps = m == m0 && !column_edge && !row_edge, kept = column_edge || m > m0;
                             const float *const column = kept ? panels : b_block + n;
                             const ptrdiff_t bk = kept ? WIDTH : BK;
 #endif

@@ -80,7 +80,7 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
            DEPTH = RUNS_Y * RUNS_X * ((RUN + 3) / 4) };
     (void)scratch;
 #if PARTS
-    const int by_line = H >= PARTS, by_row = !by_line && W >= PARTS * ROWS, by_column = !by_line && !by_row;
+    const bool by_line = H >= PARTS, by_row = !by_line && W >= PARTS * ROWS, by_column = !by_line && !by_row;
     const ptrdiff_t size = by_line ? H : by_row ? W : N, unit = by_line ? 1 : by_row ? ROWS : PANEL,
         units = (size + unit - 1) / unit;
     const ptrdiff_t from_unit = units * part / PARTS * unit, to_unit = units * (part + 1) / PARTS * unit,

@@ -103,7 +103,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
             const ptrdiff_t columns = N - n < WIDTH ? N - n : WIDTH;
             const float *const column = floats + (n - n0);
             for (ptrdiff_t m = 0; m < M; m += ROWS) {
-                const int edge = m + ROWS > M;
+                const bool edge = m + ROWS > M;
                 const ptrdiff_t count = edge ? M - m : ROWS;
                 const float *const a = A + m * AM;
                 float tile[ROWS * WIDTH];

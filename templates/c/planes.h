@@ -184,7 +184,7 @@ BURN_INLINE void burn_planes_tile_rows(int rows, burn_planes_window g, const flo
             for (int k = 0; k < g.kw; k++) {
                 const float *const from = row ? row[d * high + y] + at : x + d * g.slice + y * g.row;
                 burn_planes_part v = burn_planes_load(from + k * g.dw);
-                if (inside)
+                if (inside != NULL)
                     v = burn_planes_only(v, inside[k], room);
                 burn_planes_tap(sum, rows, g, y, w + k, v);
             }

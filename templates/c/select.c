@@ -162,7 +162,7 @@ static void KERNEL(const ELEMENT *X
         ELEMENT last = x[(ptrdiff_t)(uint32_t)heap[0] * INNER];
         for (ptrdiff_t k = ROOM; k < AXIS; k += BLOCK) {
             const ptrdiff_t end = k + BLOCK < AXIS ? k + BLOCK : AXIS;
-            int some = end < k + BLOCK;
+            bool some = end < k + BLOCK;
             if (!some)
                 for (ptrdiff_t j = k; j < k + BLOCK; j++)
                     some |= BEFORE(x[j * INNER], last);

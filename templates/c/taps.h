@@ -87,8 +87,8 @@ BURN_OUTLINE void burn_taps_tile(int count, int vectors, int width, ptrdiff_t fi
 
 /* burn_taps_tile for a tile that may be at an edge: `count` pixels, or count_edge where at_edge, by max_vectors or, at
  * the last columns, vectors_edge vectors. Each tile that can be is compiled once. */
-BURN_INLINE void burn_taps_tile_at(int count, int count_edge, int max_vectors, int vectors_edge, int width, int at_edge,
-                                   int at_columns_edge,
+BURN_INLINE void burn_taps_tile_at(int count, int count_edge, int max_vectors, int vectors_edge, int width,
+                                   bool at_edge, bool at_columns_edge,
                                    ptrdiff_t first, ptrdiff_t last, burn_taps g, const float *a, ptrdiff_t beside,
                                    ptrdiff_t below, const float *b,
                                    ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
@@ -179,7 +179,7 @@ typedef struct burn_taps_depth {
 /* to[j][lane] = the sums of one vector of channels for the `columns` outputs from column ow on, over the taps d0..d1-1,
  * h0..h1-1 and all of a row. x: where output ow's window begins (perhaps outside). With `edge` ow is a constant, and
  * taps outside of the row are left out when this is compiled; else none is outside. */
-BURN_INLINE void burn_taps_depthwise(int columns, int edge, int ow, burn_taps_depth g, ptrdiff_t d0, ptrdiff_t d1,
+BURN_INLINE void burn_taps_depthwise(int columns, bool edge, int ow, burn_taps_depth g, ptrdiff_t d0, ptrdiff_t d1,
                                      ptrdiff_t h0, ptrdiff_t h1, const float *x, const float *w, float *to)
 {
     burn_vf sum[BURN_TILE_ROWS];

@@ -16,6 +16,7 @@
  */
 #ifndef BURN_VEC_H
 #define BURN_VEC_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -189,10 +190,10 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
  * line, and what lies beside them is brought near instead of `ahead`. */
 BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
                                 const float *b,
-                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead, float *keep)
 {
     BURN_CONTRACT
-    const int own = __builtin_constant_p(!ahead) && !ahead;
+    const bool own = __builtin_constant_p(ahead == NULL) && ahead == NULL;
     burn_vf sum[BURN_TILE_ROWS][BURN_TILE_VECTORS];
     BURN_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -201,9 +202,9 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
             sum[i][v] = (burn_vf){0};
     }
     for (ptrdiff_t k = 0; k < depth; k++) {
-        if (!keep && !own)
+        if (keep == NULL && !own)
             BURN_PREFETCH(ahead + k * 16);
-        if (!keep && own) {
+        if (keep == NULL && own) {
             BURN_UNROLL
             for (int v = 0; v < vectors; v++)
                 if (v * BURN_VF_LANES % 16 == 0) /* a line */
@@ -215,7 +216,7 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
             column[v] = burn_vf_load(b + k * bk + v * BURN_VF_LANES);
             if (rows > 1)
                 BURN_HELD(column[v]);
-            if (keep) {
+            if (keep != NULL) {
                 BURN_PREFETCH(b + k * bk + (vectors + v) * BURN_VF_LANES);
                 burn_vf_store(keep + (k * vectors + v) * BURN_VF_LANES, column[v]);
             }
@@ -244,9 +245,9 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
  * Meanwhile depth * 16 floats from `ahead` on are brought near; they should be what is read next (if nothing is, let it
  * be b). With a null constant it is b, some steps before it is read: what a level of cache further off holds. */
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
-                           const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
+                           const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead)
 {
-    burn_tile_keep(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, 0);
+    burn_tile_keep(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, NULL);
 }
 
 #else
@@ -280,7 +281,7 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
  * clang both keep in registers and vectorise. Not inlined: gcc 12 at -O2 loses sums of some shapes when it specialises
  * these loops in place. */
 BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
-                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add)
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, bool add)
 {
     BURN_CONTRACT
     const ptrdiff_t step = rows == 4 ? am : 0, to = rows == 4 ? cm : 0;
@@ -309,7 +310,7 @@ BURN_INLINE void burn_tile_rows(int rows, ptrdiff_t depth, const float *a, ptrdi
 
 BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
                             const float *b,
-                           ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead)
+                           ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead)
 {
     const int fours = rows / 4 * 4;
     (void)ahead;
@@ -323,7 +324,7 @@ BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float 
 
 BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
                                 const float *b,
-                                ptrdiff_t bk, float *c, ptrdiff_t cm, int add, const float *ahead, float *keep)
+                                ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead, float *keep)
 {
     const ptrdiff_t width = (ptrdiff_t)vectors * BURN_VF_LANES;
     for (ptrdiff_t k = 0; k < depth; k++)
@@ -350,18 +351,18 @@ BURN_INLINE float burn_vf_sum(burn_vf *sum)
 
 /* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most
  * max_vectors. Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not
- * there. */
+ * there. at_row_edge is an int: with a bool clang 14 keeps Winograd's tile (SSE) in memory. */
 BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
                               const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
-                              ptrdiff_t cm, int add, const float *ahead)
+                              ptrdiff_t cm, bool add, const float *ahead)
 {
     const ptrdiff_t d = depth;
     if (vectors >= max_vectors) { /* not ==, which would let a compiler put the variable in the constant's place */
-        if (!at_row_edge)
+        if (at_row_edge == 0)
             burn_tile(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (rows_edge > 0)
             burn_tile(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
-    } else if (!at_row_edge) {
+    } else if (at_row_edge == 0) {
         if (vectors == 1)
             burn_tile(rows, 1, d, a, am, ak, b, bk, c, cm, add, ahead);
         else if (vectors == 2 && max_vectors > 2)

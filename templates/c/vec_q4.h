@@ -50,7 +50,7 @@ BURN_INLINE void burn_q4_words(int rows, int columns, int upper, const int8_t *a
 
 #if !defined(BURN_Q8_MVE) && !defined(BURN_Q8_RVV)
 /* The same of one byte of each row, or of two, `half` apart. */
-BURN_INLINE void burn_q4_bytes(int rows, int columns, int both, ptrdiff_t half, const int8_t *a, ptrdiff_t am,
+BURN_INLINE void burn_q4_bytes(int rows, int columns, bool both, ptrdiff_t half, const int8_t *a, ptrdiff_t am,
                                const int8_t *b, ptrdiff_t bm, int32_t *sum)
 {
     BURN_Q8_UNROLL

@@ -79,13 +79,13 @@ BURN_INLINE int16x2_t burn_q8_odd(uint32_t w)
 
 /* Four elements as two pairs of half words: the first two and the others, or of bytes the even and the odd ones; and
  * four bytes as they meet these. */
-BURN_INLINE void burn_q8_row(int wide, const void *p, int16x2_t *first, int16x2_t *second)
+BURN_INLINE void burn_q8_row(bool wide, const void *p, int16x2_t *first, int16x2_t *second)
 {
     *first = wide ? (int16x2_t)burn_q8_word(p) : burn_q8_even(burn_q8_word(p));
     *second = wide ? (int16x2_t)burn_q8_word((const unsigned char *)p + 4) : burn_q8_odd(burn_q8_word(p));
 }
 
-BURN_INLINE void burn_q8_column(int wide, const int8_t *p, int16x2_t *first, int16x2_t *second)
+BURN_INLINE void burn_q8_column(bool wide, const int8_t *p, int16x2_t *first, int16x2_t *second)
 {
     const uint32_t w = burn_q8_word(p), even = (uint32_t)burn_q8_even(w), odd = (uint32_t)burn_q8_odd(w);
     *first = (int16x2_t)(wide ? (even & 0xffffu) | odd << 16 : even); /* one instruction: PKHBT, PKHTB */
@@ -94,19 +94,19 @@ BURN_INLINE void burn_q8_column(int wide, const int8_t *p, int16x2_t *first, int
 #endif
 
 /* The place of element i, and its value. */
-BURN_INLINE const void *burn_q8_at(int wide, const void *p, ptrdiff_t i)
+BURN_INLINE const void *burn_q8_at(bool wide, const void *p, ptrdiff_t i)
 {
     return (const unsigned char *)p + (wide ? 2 : 1) * i;
 }
 
-BURN_INLINE int32_t burn_q8_value(int wide, const void *p, ptrdiff_t i)
+BURN_INLINE int32_t burn_q8_value(bool wide, const void *p, ptrdiff_t i)
 {
     return wide ? ((const int16_t *)p)[i] : ((const int8_t *)p)[i];
 }
 
 #if defined(BURN_Q8_RVV)
 /* n elements of 1 or 2 bytes as 16 bits. */
-BURN_INLINE vint16m2_t burn_q8_halves(int wide, const void *p, size_t n)
+BURN_INLINE vint16m2_t burn_q8_halves(bool wide, const void *p, size_t n)
 {
     return wide ? __riscv_vle16_v_i16m2(p, n) : __riscv_vsext_vf2_i16m2(__riscv_vle8_v_i8m1(p, n), n);
 }
@@ -137,7 +137,7 @@ BURN_INLINE int32_t burn_q8_total(vint32m4_t sum, vint32m1_t zero)
 }
 
 /* burn_q8_tile below. Vectors whose length the processor knows are in no array: a tile has up to four sums. */
-BURN_INLINE void burn_q8_tile_sums(int wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
+BURN_INLINE void burn_q8_tile_sums(bool wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
                                    const int8_t *b, ptrdiff_t bm, int32_t *s)
 {
     const int apart = rows == 2 ? columns : 1; /* of the second row's sums from the first's */
@@ -184,7 +184,7 @@ BURN_INLINE void burn_q8_tile_sums(int wide, int rows, int columns, ptrdiff_t n,
 }
 
 /* burn_q8_taps below. */
-BURN_INLINE void burn_q8_taps_sums(int wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
+BURN_INLINE void burn_q8_taps_sums(bool wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
                                    ptrdiff_t g, ptrdiff_t c, int32_t *s)
 {
     const size_t n = (size_t)lanes;
@@ -204,7 +204,7 @@ BURN_INLINE void burn_q8_taps_sums(int wide, int rows, int lanes, int taps, cons
 
 /* s[i*columns + j] = sum over k of a[i*am + k] * b[j*bm + k]. wide, rows and columns (at most 4), n, am and bm are
  * constants where this is inlined. */
-BURN_INLINE void burn_q8_tile(int wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
+BURN_INLINE void burn_q8_tile(bool wide, int rows, int columns, ptrdiff_t n, const void *a, ptrdiff_t am,
                               const int8_t *b, ptrdiff_t bm, int32_t *s)
 {
 #if defined(BURN_Q8_RVV)
@@ -226,7 +226,7 @@ BURN_INLINE void burn_q8_tile(int wide, int rows, int columns, ptrdiff_t n, cons
         y[j] = b + j * bm;
     for (ptrdiff_t k = 0; k < n; k += step) {
         const mve_pred16_t in = wide ? vctp16q((uint32_t)(n - k)) : vctp8q((uint32_t)(n - k));
-        const int whole = n % step == 0;
+        const bool whole = n % step == 0;
         int8x16_t row[4];
         int16x8_t wide_row[4];
         BURN_Q8_UNROLL
@@ -306,7 +306,7 @@ BURN_INLINE int32x4_t burn_q8_four(int32_t s0, int32_t s1, int32_t s2, int32_t s
 }
 
 /* burn_q8_taps below, of eight channels. */
-BURN_INLINE void burn_q8_pairs(int wide, int rows, int taps, const void *const *x, const int8_t *w, ptrdiff_t g,
+BURN_INLINE void burn_q8_pairs(bool wide, int rows, int taps, const void *const *x, const int8_t *w, ptrdiff_t g,
                                ptrdiff_t c, burn_q8_pair *s)
 {
     int32x4_t even[2], odd[2];
@@ -366,7 +366,7 @@ BURN_INLINE void burn_q8_put_four(void *p, int bytes, ptrdiff_t from, int32x4_t 
 
 /* s[i*lanes + j] = sum over t of x[i*taps + t][c + j] * w[t*g + c + j]: pixel i's taps begin at x[i*taps]. wide,
  * rows, lanes (of BURN_Q8_LANES) and taps are constants where this is inlined. */
-BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
+BURN_INLINE void burn_q8_taps(bool wide, int rows, int lanes, int taps, const void *const *x, const int8_t *w,
                               ptrdiff_t g, ptrdiff_t c, int32_t *s)
 {
     (void)lanes;
@@ -425,7 +425,7 @@ BURN_INLINE void burn_q8_taps(int wide, int rows, int lanes, int taps, const voi
 
 /* n elements, the place behind them. Word by word where machines read words anywhere: the pieces are short, and a
  * library's function, which compilers make of loops over bytes, takes longer to begin. */
-BURN_INLINE void *burn_q8_copy(int wide, void *to, const void *from, ptrdiff_t n)
+BURN_INLINE void *burn_q8_copy(bool wide, void *to, const void *from, ptrdiff_t n)
 {
     unsigned char *const q = to;
     const unsigned char *const p = from;
@@ -460,7 +460,7 @@ BURN_INLINE void *burn_q8_copy(int wide, void *to, const void *from, ptrdiff_t n
     return q + bytes;
 }
 
-BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
+BURN_INLINE void *burn_q8_fill(bool wide, void *to, int16_t with, ptrdiff_t n)
 {
     int16_t *const halves = to;
     int8_t *const bytes = to;
@@ -471,7 +471,7 @@ BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
 #elif defined(BURN_Q8_RVV)
     for (ptrdiff_t i = 0; i < n;) {
         const size_t now = __riscv_vsetvl_e16m8((size_t)(n - i));
-        if (wide != 0)
+        if (wide)
             __riscv_vse16_v_i16m8(halves + i, __riscv_vmv_v_x_i16m8(with, now), now);
         else
             __riscv_vse8_v_i8m4(bytes + i, __riscv_vmv_v_x_i8m4((int8_t)with, now), now);
@@ -479,7 +479,7 @@ BURN_INLINE void *burn_q8_fill(int wide, void *to, int16_t with, ptrdiff_t n)
     }
 #else
     for (ptrdiff_t i = 0; i < n; i++) {
-        if (wide != 0)
+        if (wide)
             halves[i] = with;
         else
             bytes[i] = (int8_t)with;

@@ -103,7 +103,7 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
 #if BACK
         for (ptrdiff_t left = end, many; left > first; left -= many) {
             const ptrdiff_t begin = (left - MR) * SW - PW;
-            const int whole = left - MR >= first && begin >= 0 && begin + (MR - 1) * SW + (KW - 1) * DW < IW;
+            const bool whole = left - MR >= first && begin >= 0 && begin + (MR - 1) * SW + (KW - 1) * DW < IW;
             const ptrdiff_t ow = whole ? left - MR : left - 1;
             (void)whole;
 #else
@@ -119,7 +119,7 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
             many = 1;
             (void)p;
 #if MR > 1 && !BACK
-            const int whole = iw >= 0 && ow + MR <= end && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
+            const bool whole = iw >= 0 && ow + MR <= end && iw + (MR - 1) * SW + (KW - 1) * DW < IW;
 #endif
             for (ptrdiff_t panel = 0; panel < G * OC;) {
 #if SINGLE

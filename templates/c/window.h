@@ -81,17 +81,17 @@ typedef uint16_t burn_window_weight;
 #endif
 BURN_INLINE float burn_window_weight_at(const burn_window_weight *p)
 {
-    float value;
 #if defined(BURN_WINDOW_CONVERTS)
+    float value;
     const uint32_t half = *p;
     __asm__("vmov %0, %1\n\tvcvtb.f32.f16 %0, %0" : "=t"(value) : "r"(half));
+    return value;
 #else
     const uint32_t half = *p, sign = (half & 0x8000u) << 16, word = (half & 0x7fffu) << 13;
-    const uint32_t whole = word + (112u << 23) + sign;
+    const union { uint32_t from; float to; } whole = {word + (112u << 23) + sign};
     if (word < 1u << 23) return (float)(int32_t)(half & 0x3ffu) * (sign ? -0x1p-24f : 0x1p-24f);
-    (void)memcpy(&value, &whole, sizeof value);
+    return whole.to;
 #endif
-    return value;
 }
 
 #if defined(BURN_WINDOW_VECTORS)
@@ -129,10 +129,8 @@ BURN_INLINE vfloat32m1_t burn_window_widened(const burn_window_weight *p)
 /* The float whose sign and exponent these are, the rest 0: a table of sizes has them. */
 BURN_INLINE float burn_window_least(ptrdiff_t top)
 {
-    const uint32_t word = (uint32_t)top << 23;
-    float least;
-    (void)memcpy(&least, &word, sizeof least);
-    return least;
+    const union { uint32_t from; float to; } least = {(uint32_t)top << 23};
+    return least.to;
 }
 
 #if defined(__GNUC__)

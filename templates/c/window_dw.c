@@ -66,7 +66,7 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
 #if BACK
         for (ptrdiff_t left = OW, many; left > 0; left -= many) {
             const ptrdiff_t begin = (left - 2) * SW - PW;
-            const int two = NR > 1 && left > 1 && begin >= 0 && begin + SW + (KW - 1) * DW < IW;
+            const bool two = NR > 1 && left > 1 && begin >= 0 && begin + SW + (KW - 1) * DW < IW;
             const ptrdiff_t ow = two ? left - 2 : left - 1;
 #else
         for (ptrdiff_t ow = 0, many; ow < OW; ow += many) {

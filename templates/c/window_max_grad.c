@@ -91,7 +91,7 @@ BURN_INLINE void VECTOR(const float *x, const float *dy, float *dx, ptrdiff_t at
         }
     }
     vf g = *(const vf_memory *)dy;
-    if (done) {
+    if (done > 0) {
         float each[lanes];
         *(vf_memory *)each = g;
         for (int j = 0; j < done; j++)
@@ -186,7 +186,7 @@ BURN_KERNEL static void KERNEL(const float *restrict X, const float *restrict DY
 #else
     const ptrdiff_t from = 0, end = OUTER;
 #endif
-    const int covered = APART && KD == SD && KH == SH && KW == SW && PD + PH + PW == 0 && OD * SD == D && OH * SH == H
+    const bool covered = APART && KD == SD && KH == SH && KW == SW && PD + PH + PW == 0 && OD * SD == D && OH * SH == H
         && OW * SW == W;
     const float *x = X + from * D * plane, *dy = DY + from * OD * OH * OW * pixel;
     float *dx = DX + from * D * plane;

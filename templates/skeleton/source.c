@@ -29,11 +29,9 @@
  * no mandatory one is, and docs/firmware.md lists the advisory ones:
  *   2.2    nothing dead is kept; operations on sizes of one are taken for dead
  *   8.14   restrict says what callers promise; without it each store makes the next load wait
- *   10.1   the bits of a float are an integer, whose sign is shifted
  *   10.3, 10.4, 10.7, 10.8  distances are ptrdiff_t, sizes size_t, constants int; bytes are widened to be subtracted
  *   20.7   parameters of macros that are names have no parentheses
  *   21.1   INFINITY, NAN and isnan where there is no math.h
- *   21.15  the bits of a float become an integer by memcpy
  */
 #endif
 #if HAS_FILES
