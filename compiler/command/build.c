@@ -55,21 +55,6 @@ static bool disk_full(Arena *a, const char *file) {
     return !statvfs(folder, &disk) && disk.f_bavail < LEAST / disk.f_frsize;
 }
 
-// Does the command do without the model what a C compiler does? Then the model's code is at fault. The words are those
-// that failed, with an empty file in the place of `source`.
-static bool compiles(Arena *a, const Argv *failed, const char *source) {
-    const char *empty = arena_printf(a, "%s.empty.c", source), *object = arena_printf(a, "%s.o", empty);
-    static const char nothing[] = "int burncc_nothing;\n";
-    Argv argv = { 0 };
-    for (int i = 0; i < failed->n; i++)
-        VEC_PUSH(a, argv, !strcmp(failed->at[i], source) ? empty : failed->at[i]);
-    VEC_PUSH(a, argv, "-c");
-    VEC_PUSH(a, argv, "-o");
-    VEC_PUSH(a, argv, object);
-    return write_text(a, empty, nothing) && !process_run(a, &argv)
-        && !access(object, F_OK);
-}
-
 static Argv words_begin(Arena *a, const Options *o, const char *runner, const char *cc) {
     Argv argv = { 0 };
     argv_add(a, &argv, cc);
@@ -82,6 +67,17 @@ static void words_files(Arena *a, Argv *argv, const char *to, const char *from) 
     VEC_PUSH(a, *argv, "-o");
     VEC_PUSH(a, *argv, to);
     VEC_PUSH(a, *argv, from);
+}
+
+// Does the command do without the model what a C compiler does? Then the model's code is at fault.
+static bool compiles(Arena *a, const Options *o, const char *runner, const char *cc, const char *source) {
+    const char *empty = arena_printf(a, "%s.empty.c", source), *object = arena_printf(a, "%s.o", empty);
+    static const char nothing[] = "#include <stdint.h>\nint burncc_nothing;\n";
+    Argv argv = words_begin(a, o, runner, cc);
+    VEC_PUSH(a, argv, "-c");
+    words_files(a, &argv, object, empty);
+    return write_text(a, empty, nothing) && !process_run(a, &argv)
+        && !access(object, F_OK);
 }
 
 int build_unlinked(Arena *a, const Options *o, const char *cc, const char *source, const Unlinked *to, bool silent) {
@@ -126,10 +122,11 @@ bool build_object(Arena *a, const Options *o, const char *runner, const char *so
         diag_error_as(EXIT_IO, NULL,
             "the C compiler '%s' does not link a program for this board: its linker says above what it lacks, room for "
             "the model or a library", argv.at[0]);
-    else if (!compiles(a, &argv, source))
+    else if (!compiles(a, o, runner, cc, source))
         diag_error_as(EXIT_IO, NULL,
-            "the C compiler '%s' compiles not even an empty file (status %d); set CC or BURNCC_CFLAGS", argv.at[0],
-            status);
+            "the C compiler '%s' compiles not even a file that includes <stdint.h> (status %d); set CC or "
+            "BURNCC_CFLAGS%s%s%s", argv.at[0], status, strcmp(cc, usual) ? ": without CC it is '" : "",
+            strcmp(cc, usual) ? usual : "", strcmp(cc, usual) ? "'" : "");
     else
         diag_error(NULL, "the C compiler '%s' rejects the generated code%s", argv.at[0],
             o->blas ? "; does it find cblas.h and -lopenblas (libopenblas-dev)?" : "");

@@ -224,6 +224,20 @@ static bool share_fits(const Options *o) {
         "of their own, .text.%s..., for the linker's script", "burn_k_");
 }
 
+static bool golden_fits(const CommandOptions *all) {
+    if (!all->golden) return true;
+    if (!all->runner) return usage_error("--golden compares a --runner's bits with this machine's");
+    return !all->compile.fast_math
+        || usage_error("--golden: with --fast-math C compilers reorder sums, each in its way; leave one of them out");
+}
+
+// What a machine without an operating system has no use for.
+static bool system_fits(const Options *o) {
+    const char *system = !o->machine.ram_first ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
+    return !system || usage_error("--%s is for machines with an operating system, not for --target %s; --target "
+        "portable has it", system, o->target);
+}
+
 // What follows from other options, and what does not go together.
 static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     Options *o = &all->compile;
@@ -266,7 +280,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
     if (trains) return usage_error("--%s goes with --train", trains);
     const char *runner = getenv("BURNCC_RUNNER");
     if (!all->runner && runner && *runner) all->runner = runner;
-    if (all->golden && !all->runner) return usage_error("--golden compares a --runner's bits with this machine's");
+    if (!golden_fits(all)) return false;
     if (o->records && !records_fit(a, o)) return false;
     if (c->bit == INSPECT && all->profile && !all->html) return usage_error("inspect: --profile goes with --html");
     if (all->html && (all->dot || all->json)) return usage_error("--html, --dot or --json, not two of them");
@@ -279,7 +293,8 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         o->threads > 1 && !b->threads            ? "threads" :
         o->blas && !b->blas                      ? "blas" :
                                                    NULL;
-    return !lacks || usage_error("--%s is for programs in C, not for --target %s", lacks, o->target);
+    if (lacks) return usage_error("--%s is for programs in C, not for --target %s", lacks, o->target);
+    return system_fits(o);
 }
 
 const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv) {

@@ -60,7 +60,8 @@ static bool check_types(const Graph *g, const Options *o) {
 static bool check_inside(const Graph *g, const Options *o) {
     const bool fits = o->machine.backend->descriptor == DESCRIPTOR_MODEL && !o->machine.vectors && !o->train
         && o->threads < 2;
-    const char *why = fits ? NULL : "is for inference with --target portable and those of microcontrollers";
+    const char *why = fits ? NULL :
+        "is for inference with --target portable and those of microcontrollers, without --threads";
     for (int i = 0; o->io_inside && !why && i < g->inputs.n + g->outputs.n; i++) {
         const Value *v = i < g->inputs.n ? g->inputs.at[i] : g->outputs.at[i - g->inputs.n];
         if (v->role || !type_is_static(&v->type) || v->type.dtype == DT_STRING)

@@ -86,6 +86,9 @@ BURN_INLINE float burn_window_weight_at(const burn_window_weight *p)
     const uint32_t half = *p;
     __asm__("vmov %0, %1\n\tvcvtb.f32.f16 %0, %0" : "=t"(value) : "r"(half));
     return value;
+#elif defined(__riscv_flen) /* the half's bits where a float has them are 2^-112 of it, below 2^-14 as well */
+    const union { uint32_t from; float to; } small = {((uint32_t)(int32_t)(int16_t)*p << 13) & 0x8fffffffu};
+    return small.to * 0x1p112f;
 #else
     const uint32_t half = *p, sign = (half & 0x8000u) << 16, word = (half & 0x7fffu) << 13;
     const union { uint32_t from; float to; } whole = {word + (112u << 23) + sign};

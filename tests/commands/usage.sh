@@ -97,6 +97,17 @@ says '-o wants the name of a file such as model.plan'
 status 2 "a plan that is run" "$burncc" verify scores.onnx --target plan
 says 'what is written for --target plan does not run'
 status 2 "a plan that is read as C" "$burncc" scores.onnx --target plan --check
+if "$burncc" --version | grep -q 'libclang.*no$'; then echo "# left out: this burncc is built without libclang"; else
+    for target in generic portable cortex-m4; do
+        status 0 "what clang says of it, $target" "$burncc" scores.onnx --target $target --check -f -o checked.c
+    done
+fi
+status 2 "bits of reordered sums" "$burncc" verify scores.onnx --target cortex-m4 --runner env --golden --fast-math
+says '--golden: with --fast-math'
+for option in '--threads 2' '--blas openblas'; do
+    status 2 "$option without an operating system" "$burncc" scores.onnx --target cortex-m4 $option -o a.c
+    says 'is for machines with an operating system, not for --target cortex-m4; --target portable has it'
+done
 status 2 "unknown stage" "$burncc" scores.onnx --dump optimise
 says 'import.*fold.*plan'
 status 2 "ops with a model" "$burncc" ops scores.onnx

@@ -56,7 +56,7 @@ says "cannot run the C compiler 'no-such-compiler'"
 says "^FAIL not built: cannot run the C compiler 'no-such-compiler'; set CC data=test_data_set_0$"
 for cc in false true; do
     CC=$cc status 4 "CC=$cc" "$burncc" verify scores.onnx
-    says "^FAIL not built: the C compiler '$cc' compiles not even an empty file"
+    says "^FAIL not built: the C compiler '$cc' compiles not even a file that includes <stdint.h>"
 done
 BURNCC_CFLAGS=-Dfloat=+ status 1 "a compiler that rejects the model's code" "$burncc" verify scores.onnx
 says "^FAIL not built: the C compiler '$(set -- ${CC:-cc}; echo "$1")' rejects the generated code"
