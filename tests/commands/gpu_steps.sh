@@ -274,6 +274,10 @@ for target in generic vulkan; do
         --dim batch=64 --target $target
 done
 
+# what a loop gives has no place yet when products are chosen
+status 0 "a recurrent net of many images" "$burncc" -q "$here/../../models/gru_classifier.c" --train --dim batch=16 \
+    --target vulkan -o gru.c
+
 # ---- memory beyond what a kernel sees of a buffer, where that is 128 MiB; the time of each kernel
 cat >far.c <<'END'
 #include "net.h"

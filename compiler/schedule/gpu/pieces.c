@@ -27,10 +27,16 @@ static double time_of(const ProductShape *s, const MatrixBlock *b, int64_t share
         (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
 }
 
+// What regions make has no buffer yet: it lies as it is.
+static bool is_float(const Plan *p, const Value *v) {
+    const Buffer *b = plan_value(p, v).buffer;
+    return (b ? b->element : v->type.dtype) == DT_F32;
+}
+
 // Does the kernel read what it multiplies as f32, and nothing else?
 static bool reads_floats(const Plan *p, const Expr *e) {
     if (!e || e->dtype == DT_INDEX) return true;
-    if (e->op == E_Load && plan_value(p, e->value).buffer->element != DT_F32) return false;
+    if (e->op == E_Load && !is_float(p, e->value)) return false;
     for (int i = 0; i < 3; i++)
         if (!reads_floats(p, e->a[i])) return false;
     return true;
@@ -39,7 +45,7 @@ static bool reads_floats(const Plan *p, const Expr *e) {
 static bool has_floats(const Plan *p, const Kernel *k) {
     for (int i = 0; i < 2; i++)
         if (k->kind == KERNEL_PRODUCT ? !reads_floats(p, k->product.factor[i]) :
-                                        plan_value(p, k->operand[i]).buffer->element != DT_F32)
+                                        !is_float(p, k->operand[i]))
             return false;
     return true;
 }
