@@ -97,13 +97,15 @@ def run_case(args, folder, optimizer, run, case, kept=None):
         for program in ("predict", "gradients"):
             if f"int m_{program}(m_{program}_workspace *ws, const void *weights" in header:
                 define[f"{program.upper()}_WEIGHTS"], define["WEIGHTS"] = "weights,", f'"{tmp}/m.bin"'
+        if args.target == "vulkan":
+            define["ON_GPU"] = 1
         if kept:
             define["EACH"] = 1
         if args.apart:
             define["INITIAL"] = f'"{tmp}/m.safetensors"'
         here = os.path.dirname(os.path.abspath(__file__))
-        flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp
-                 ] + args.cflags.split()
+        flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-I", tmp,
+                 "-I", str(harness.ROOT / "runtime")] + args.cflags.split()
         subprocess.run([
             args.cc, *flags, *[f"-D{k}={v}" for k, v in define.items()],
             os.path.join(here, "step.c"), c, "-lm", *([f"-l{args.blas}"] if args.blas else []), *args.runtime, "-o",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Drives generated training code over a reference run. Built by run.py with -DMODEL=name and the generated header in
 // front; with -DINITIAL="file" where the initial weights stand in one, -DDROPS where gradients are told the step,
-// -DEACH where the gradients and parameters of every step are wanted, in files of their own;
-// -DUPDATE_WORK where an update has a workspace; -DWEIGHTS="file" with -DPREDICT_WEIGHTS=weights, or
-// -DGRADIENTS_WEIGHTS=weights, where constants stand in one.
+// -DEACH where the gradients and parameters of every step are wanted, in files of their own; -DON_GPU where the
+// runtime says why a call failed; -DUPDATE_WORK where an update has a workspace; -DWEIGHTS="file"
+// with -DPREDICT_WEIGHTS=weights, or -DGRADIENTS_WEIGHTS=weights, where constants stand in one.
 // In: a folder of raw little-endian files x0..x9, y0..y9. Out: the first step's gradients and the final parameters as
 // .safetensors, the predictions on x0 as raw floats, and a line per step with its loss.
 #include MODEL_HEADER
@@ -21,6 +21,12 @@
 #ifndef GRADIENTS_WEIGHTS
 #define GRADIENTS_WEIGHTS
 #endif
+#ifdef ON_GPU
+#include <burn.h>
+#define WHY burn_gpu_error()
+#else
+#define WHY "its code says so"
+#endif
 #ifdef DROPS
 #define STEP(i) , i
 #else
@@ -28,7 +34,7 @@
 #endif
 
 static void fail(const char *what) {
-    fprintf(stderr, "%s failed\n", what);
+    fprintf(stderr, "%s failed: %s\n", what, WHY);
     exit(1);
 }
 
