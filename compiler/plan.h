@@ -189,6 +189,7 @@ typedef struct Rowwise {
     VEC(Store) stores;
     bool elements, by_point;                            // elements: the stores are of each column
     int team, members, kept_each;
+    int64_t shares, share;                              // workgroups that a row's columns are shared out to; of one
 } Rowwise;
 
 // What a template's hole is filled with; the back end spells it.

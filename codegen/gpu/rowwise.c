@@ -159,6 +159,23 @@ static void print_shuffle(Printing *p, Text *out, int i) {
     print_joined(p, out, i, arena_printf(p->arena, "b%d", i), arena_printf(p->arena, "c%d", i));
 }
 
+// What a row came to in a share: among the parts, and from there.
+static const char *part_text(const Printing *p, int i) {
+    const Rowwise *r = rows_of(p);
+    const long long rows = (long long)ceil_div(r->rows, 4) * 4;
+    return arena_printf(
+        p->arena, "parts[parts_at + ((share * %d + %d) * %lld + row) / 4][row %% 4]", r->n_sums, i, rows);
+}
+
+static void print_parts(Printing *p, Text *out) {
+    const Rowwise *r = rows_of(p);
+    text_printf(out, "void leave(const int row, const int share) {\n");
+    for (int i = 0; i < r->n_sums; i++) text_printf(out, "    %s = sums.s%d;\n", part_text(p, i), i);
+    text_printf(out, "}\n\nvoid take(const int row, const int share) {\n");
+    for (int i = 0; i < r->n_sums; i++) text_printf(out, "    sums.s%d += %s;\n", i, part_text(p, i));
+    text_printf(out, "}\n\n");
+}
+
 // A function of the stage, whose number is known where it is called.
 static void print_step(Printing *p, Text *out, const char *head, void (*print)(Printing *p, Text *out, int i)) {
     const Rowwise *r = rows_of(p);
@@ -244,12 +261,17 @@ static void print_shader(Printing *p, Shader *out, bool subgroups) {
     print_step(p, &body, "put(const int stage, const int at)", print_put);
     print_step(p, &body, "join(const int stage, const int at)", print_join);
     if (subgroups) print_step(p, &body, "shuffle(const int stage, const int mask)", print_shuffle);
+    if (r->shares > 1) print_parts(p, &body);
     print_finish(p, &body);
+    text_printf(&shared, "%s", glsl_share_memory(p));
     const Hole holes[] = { { "ROWS", NULL, number_text(a, r->rows) }, { "COLUMNS", NULL, number_text(a, r->columns) },
         { "TEAM", NULL, number_text(a, r->team) }, { "MEMBERS", NULL, number_text(a, r->members) },
         { "BY_POINT", NULL, r->by_point ? "1" : "0" }, { "KEPT_EACH", NULL, number_text(a, r->kept_each) },
         { "STAGES", NULL, number_text(a, r->stages) }, { "ELEMENTS", NULL, r->elements ? "1" : "0" },
-        { "SUBGROUPS", NULL, subgroups ? "1" : "0" }, { "KEPT", NULL, "Kept" },
+        { "SUBGROUPS", NULL, subgroups ? "1" : "0" }, { "SHARES", NULL, number_text(a, r->shares) },
+        { "SHARE", NULL, number_text(a, r->share) }, { "LEAVE", "row, share", "leave(row, share)" },
+        { "TAKE", "row, share", "take(row, share)" }, { "COUNT", "i", "counts[counts_at + (i)]" },
+        { "KEPT", NULL, "Kept" },
         { "KEPT_AT", "row, column", "kept_at(row, column)" }, { "BEGIN", "s", "begin(s)" },
         { "ADD", "s, kept, row, column", "add(s, kept, row, column)" }, { "PUT", "s, at", "put(s, at)" },
         { "JOIN", "s, at", "join(s, at)" }, { "SHUFFLE", "s, mask", "shuffle(s, mask)" },
@@ -264,7 +286,7 @@ static void print_shader(Printing *p, Shader *out, bool subgroups) {
     const int64_t groups = ceil_div(r->rows, r->members);
     out->groups[0] = (uint32_t)(groups > MAX_GROUPS ? MAX_GROUPS : groups);
     out->groups[1] = (uint32_t)ceil_div(groups, MAX_GROUPS);
-    out->groups[2] = 1;
+    out->groups[2] = (uint32_t)r->shares;
 }
 
 bool glsl_rowwise(Printing *p, Shader *out) {

@@ -22,7 +22,8 @@
 
 #include <string.h>
 
-typedef struct Layout { Rewrite r; VEC(bool) ours; } Layout;    // ours: by value id, results of transposes that sink
+// ours: by value id, results of transposes that sink; in_loops: Backend.windows_in_loops
+typedef struct Layout { Rewrite r; VEC(bool) ours; bool in_loops; } Layout;
 
 // ---------------------------------------------------------------- transposes that sink
 static bool is_ours(const Layout *l, const Value *v) {
@@ -405,6 +406,13 @@ static Value *keep_conv(Graph *g, Node *n) {
     return layout_product(g, n->in[0], n->in[1], &n->out[0]->type);
 }
 
+// A convolution over the batch, as those are that give gradients by weights: where its input lies last is where its
+// points are summed, so it stays, and a back end that finds products in loops reads both factors as they lie.
+static bool sums_the_batch(const Layout *l, const Node *n) {
+    const Value *x = n->in[0];
+    return l->in_loops && n->op == OP_Conv && is_ours(l, x) && perm_of(x)[0] == x->type.rank - 1;
+}
+
 static void layout_graph(Layout *l, Graph *g, const Backend *b) {
     const bool *stays = layout_stay(l->r.scratch, g, b, sinks);
     const int known = graph_root(g)->value_count;       // values before this; what is made from now on has no mark
@@ -414,7 +422,9 @@ static void layout_graph(Layout *l, Graph *g, const Backend *b) {
         for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i], b);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = n->n_bodies ? NULL : stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
+        Value *v = NULL;
+        if (n->n_bodies || sums_the_batch(l, n)) v = NULL;
+        else v = stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
         if (v && v != n->out[0]) rewrite_set(&l->r, n->out[0], v);
     }
     g->cursor = NULL;
@@ -423,11 +433,11 @@ static void layout_graph(Layout *l, Graph *g, const Backend *b) {
 
 bool wants_channels_last(const Options *o) {
     const Backend *b = o->machine.backend;
-    return b->channels_last || (b->channels_last_in_halves && o->precision && !o->train);
+    return b->channels_last || (b->channels_last_in_halves && o->precision);
 }
 
 bool pass_layout(Graph *g, const Options *o) {
-    Layout l = { .r = { .scratch = arena_new() } };
+    Layout l = { .r = { .scratch = arena_new() }, .in_loops = o->machine.backend->windows_in_loops };
     layout_graph(&l, g, o->machine.backend);
     arena_free(l.r.scratch);
     return pass_dce(g) || l.r.changed;

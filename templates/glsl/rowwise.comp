@@ -14,6 +14,8 @@
  *   STAGES            reductions of a stage need those of the stages before
  *   ELEMENTS          1: something is stored for each element, 0: for each row
  *   SUBGROUPS         1: the device has shuffles
+ *   SHARES SHARE      so many workgroups share a row's columns, as many each, of sums of one stage; the last to be done
+ *                     adds them up, always in the same order
  *   KEPT              what of an element stays in registers: a type, and
  *   KEPT_AT(row, column)     its value
  *   BEGIN(s)          stage s has seen nothing yet
@@ -21,9 +23,11 @@
  *   PUT(s, at)        its results go to place `at` of shared memory of its own, which has one for each thread
  *   JOIN(s, at)       the results there are added to its own
  *   SHUFFLE(s, mask)  those of the invocation that differs by `mask` are
+ *   LEAVE(row, share) its results go to memory, where SHARES > 1;  TAKE(row, share)  those there are added to its own
+ *   COUNT(i)          counter i, one for each MEMBERS rows, 0 before and after
  *   FINISH(kept, row, column)    stores an element, or what there is to a row
  *
- * Groups: ceil(ROWS / MEMBERS) in all, of which there are at most 65535 along x. */
+ * Groups: ceil(ROWS / MEMBERS) in all, of which there are at most 65535 along x; SHARES along z. */
 #version 450
 layout(set = 0, binding = 0, std430) buffer Memory { float memory[]; };
 // holes
@@ -36,6 +40,11 @@ layout(set = 0, binding = 0, std430) buffer Memory { float memory[]; };
 #define STAGES 1
 #define ELEMENTS 1
 #define SUBGROUPS 0
+#define SHARES 1
+#define SHARE 768
+#define LEAVE(row, share)
+#define TAKE(row, share)
+#define COUNT(i) 0u
 #define KEPT float
 #define KEPT_AT(row, column) memory[(row) * COLUMNS + (column)]
 #define BEGIN(s) sum = 0.0
@@ -52,7 +61,12 @@ const int THREADS = TEAM * MEMBERS, EACH = (COLUMNS + TEAM - 1) / TEAM;
 const int STEP = BY_POINT == 1 ? MEMBERS : 1;           /* from a thread of a team to the next */
 const int GROUP = TEAM < 16 ? TEAM : 16;                /* threads whose parts come together first in shared memory */
 
+const int TOGETHER = 16, NEAR = 8;                      /* elements and parts on their way to a thread at a time */
+
 layout(local_size_x = THREADS) in;
+#if SHARES > 1
+shared bool last;
+#endif
 
 /* The parts of `count` threads, so many apart. */
 void gather(const int stage, const int first, const int count, const int apart)
@@ -109,26 +123,67 @@ void main()
     /* nobody leaves before the team has met: those beyond the last row read it and store nothing */
     const bool live = wanted < ROWS;
     const int row = live ? wanted : ROWS - 1;
+#if SHARES > 1
+    const int share = int(gl_WorkGroupID.z), from = share * SHARE, stop = min(from + SHARE, COLUMNS);
+#else
+    const int from = 0, stop = COLUMNS;
+#endif
     KEPT kept[KEPT_EACH];
     [[unroll]] for (int i = 0; i < KEPT_EACH; i++) {
-        const int column = i * TEAM + rank;
-        if (COLUMNS % TEAM == 0 || column < COLUMNS)
+        const int column = from + i * TEAM + rank;
+        if ((SHARES == 1 && COLUMNS % TEAM == 0) || column < stop)
             kept[i] = KEPT_AT(row, column);
     }
     [[unroll]] for (int stage = 0; stage < STAGES; stage++) {
         BEGIN(stage);
         [[unroll]] for (int i = 0; i < KEPT_EACH; i++) {
-            const int column = i * TEAM + rank;
-            if (COLUMNS % TEAM == 0 || column < COLUMNS) {
+            const int column = from + i * TEAM + rank;
+            if ((SHARES == 1 && COLUMNS % TEAM == 0) || column < stop) {
                 ADD(stage, kept[i], row, column);
             }
         }
+#if SHARES > 1
+        int column = from + KEPT_EACH * TEAM + rank;
+        for (; column + (TOGETHER - 1) * TEAM < stop; column += TOGETHER * TEAM)
+            [[unroll]] for (int i = 0; i < TOGETHER; i++) {
+                ADD(stage, kept[0], row, column + i * TEAM);
+            }
+        for (; column < stop; column += TEAM) {
+            ADD(stage, kept[0], row, column);
+        }
+#else
         for (int column = KEPT_EACH * TEAM + rank; column < COLUMNS; column += TEAM) {
             const KEPT other = KEPT_AT(row, column);
             ADD(stage, other, row, column);
         }
+#endif
         meet(stage, local, rank, first, lanes);
     }
+#if SHARES > 1
+    if (live && rank == 0) {
+        LEAVE(row, share);
+    }
+    memoryBarrierBuffer();
+    barrier();
+    if (local == 0)
+        last = atomicAdd(COUNT(wanted / MEMBERS), 1u) == SHARES - 1;
+    barrier();
+    if (!last)
+        return;
+    memoryBarrierBuffer();
+    if (local == 0)
+        COUNT(wanted / MEMBERS) = 0u;
+    BEGIN(0);
+    int other = rank;
+    for (; other + (NEAR - 1) * TEAM < SHARES; other += NEAR * TEAM)
+        [[unroll]] for (int i = 0; i < NEAR; i++) {
+            TAKE(row, other + i * TEAM);
+        }
+    for (; other < SHARES; other += TEAM) {
+        TAKE(row, other);
+    }
+    meet(0, local, rank, first, lanes);
+#endif
     if (!live)
         return;
 #if ELEMENTS

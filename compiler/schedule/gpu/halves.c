@@ -6,8 +6,8 @@
 // fused stays exact, and sums are f32.
 //
 // f32 stays what others see (inputs and outputs), what kernels of the model's own read, what is summed in memory, the
-// parts of a sum that was cut into shares (gemm.c) or of a long row (split_reduce.c), constants that 16 bits cannot
-// hold, and numbers that integers or conditions come from: an index or a comparison does not err by a little. In
+// parts of a long row's sum (split_reduce.c), constants that 16 bits cannot hold, and numbers that integers or
+// conditions come from: an index or a comparison does not err by a little. In
 // training also what is made of whole gradients and parameters, and the sums of rows that norms and losses are made of,
 // which are few.
 #include "schedule/schedule.h"
@@ -73,8 +73,6 @@ static void mark_exact(Halving *h, const Graph *g) {
         bool exact = false;
         for (int i = 0; i < n->n_out; i++)
             exact = exact || (n->out[i] && (!is_float(n->out[i]) || h->exact[n->out[i]->id]));
-        const bool parts = n->op == OP_ReduceSum && n->in[0]->def && n->in[0]->def->op == OP_MatMul;
-        if (parts) h->exact[n->in[0]->id] = true;
         if (op_table[n->op].form == FORM_CONTRACT) continue;
         for (int i = 0; i < n->n_in && exact; i++)
             if (n->in[i]) h->exact[n->in[i]->id] = true;

@@ -52,6 +52,7 @@ bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
     for (int i = 0; i < p->kernels.n; i++) gpu_sort(p->kernels.at[i]);
+    gpu_join(p);
     if (p->options->precision && !p->parent) gpu_halves(p);
     // a loop's step that one workgroup may do (codegen/gpu/loop.c) stays loops; products store over nothing that they
     // read
@@ -60,6 +61,8 @@ bool gpu_plan(Plan *p) {
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p, p->kernels.at[i]);
     for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n && !p->parent; i++)
+        if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_share(p->arena, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;
     if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)

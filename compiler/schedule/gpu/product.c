@@ -116,7 +116,7 @@ static bool share_out(Kernel *k, const Digits *all) {
     return true;
 }
 
-// ---------------------------------------------------------------- the order of the terms
+// ---------------------------------------------------------------- the order of digits
 typedef struct Steps { const Kernel *kernel; bool *seen; int along[MAX_AXES]; } Steps;
 
 // By axis: loads whose neighbours in memory it walks.
@@ -129,18 +129,33 @@ static void count_steps(Steps *s, const Expr *e) {
     for (int i = 0; i < 3; i++) count_steps(s, e->a[i]);
 }
 
-// Last comes the term that walks neighbours in memory: of a window whose channels lie last, the channel.
-static void order_terms(Arena *a, Kernel *k) {
-    Coordinate *c = &k->product.of[COORD_K];
-    Steps s = { .kernel = k, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
-    for (int i = 0; i < 2; i++) count_steps(&s, k->product.factor[i]);
+// Last comes the digit that walks neighbours in memory most often.
+static void order_digits(Coordinate *c, const Steps *s) {
     int best = c->n - 1;
     for (int i = 0; i < c->n; i++)
-        if (s.along[(int)c->axis[i]] > s.along[(int)c->axis[best]]) best = i;
+        if (s->along[(int)c->axis[i]] > s->along[(int)c->axis[best]]) best = i;
     if (best == c->n - 1) return;
     const signed char last = c->axis[best];
     memmove(c->axis + best, c->axis + best + 1, (size_t)(c->n - 1 - best));
     c->axis[c->n - 1] = last;
+}
+
+static Steps steps_of(Arena *a, const Kernel *k, int first, int n) {
+    Steps s = { .kernel = k, .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    for (int i = first; i < first + n; i++) count_steps(&s, k->product.factor[i]);
+    return s;
+}
+
+// Of the terms that is, of a window whose channels lie last, the channel. So are rows, or columns, where a factor is
+// read more often than the result is stored: those of a gradient by such a window's weights.
+static void order_coordinates(Arena *a, Kernel *k) {
+    Product *p = &k->product;
+    const Steps both = steps_of(a, k, 0, 2);
+    order_digits(&p->of[COORD_K], &both);
+    for (int i = 0; i < 2; i++) {
+        const Steps own = steps_of(a, k, i, 1);
+        if (p->of[COORD_K].size >= p->of[i ? COORD_M : COORD_N].size) order_digits(&p->of[i ? COORD_N : COORD_M], &own);
+    }
 }
 
 // ---------------------------------------------------------------- digits as one number
@@ -227,7 +242,7 @@ Kernel *product_of(Arena *a, const Kernel *loop) {
     while (part_digit(a, k, &all)) {}
     if (!share_out(k, &all)) return NULL;
     if (rows_run_along_memory(k, p)) product_turn(p);
-    order_terms(a, k);
+    order_coordinates(a, k);
     Joining j = { k, p };
     s->index = join_digits(&j, s->index);
     s->expr = expr_rebuild(k->exprs, s->expr, join_loads, &j);

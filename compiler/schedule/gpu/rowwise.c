@@ -222,7 +222,24 @@ static void share_out(Rowwise *r) {
     r->kept_each = (int)(each < wanted ? each : wanted);
 }
 
-const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point) {
+// Neighbours in memory lie in neighbouring rows, and the rows are too few for all cores, as a batch's channels are:
+// several workgroups take a share of the columns, and the last to be done adds what they came to.
+static void share_columns(Rowwise *r) {
+    enum { WIDE = 64, GROUPS = 528, LEAST_EACH = 32, MOST_SHARES = 256 };       // LEAST_EACH: columns of a thread
+    bool sums = r->by_point && r->stages == 1 && !r->elements && !r->n_kept;
+    for (int i = 0; i < r->n_sums; i++)
+        sums = sums && r->sum[i].op == RED_SUM && r->sum[i].result->type.dtype == DT_F32;
+    const int members = r->rows < WIDE ? WIDE / 2 : WIDE, team = MAX_THREADS / members;
+    const int64_t groups = ceil_div(r->rows, members);
+    int64_t shares = min64(min64(GROUPS / groups, r->columns / (team * LEAST_EACH)), MOST_SHARES);
+    if (!sums || shares < 2 || 2 * groups > GROUPS) return;
+    r->members = members;
+    r->team = team;
+    r->share = ceil_div(ceil_div(r->columns, shares), team) * team;
+    r->shares = ceil_div(r->columns, r->share);
+}
+
+const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point, bool shared) {
     Rowwise *r = NEW(a, Rowwise);
     Finding f = { .arena = a,
         .kernel = k,
@@ -253,5 +270,8 @@ const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point) {
     }
     keep(&f);
     share_out(r);
+    r->shares = 1;
+    r->share = r->columns;
+    if (shared) share_columns(r);
     return r;
 }

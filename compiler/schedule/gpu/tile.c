@@ -215,11 +215,23 @@ static bool has_tiles(const Kernel *k) {
 // Of many columns of a matrix each thread has one: a team would be of no use.
 static bool are_columns(const Kernel *k) { return k->loop.team.by_point && k->loop.team.size == 1; }
 
+void gpu_share(Arena *a, Kernel *k) {
+    const int outer = spread_axes(k);
+    const Team team = team_of(a, k, outer);
+    const Rowwise *r = has_tiles(k) && team.by_point ? gpu_rowwise(a, k, outer, true, true) : NULL;
+    if (!r || r->shares < 2) return;
+    k->loop.spread = outer;
+    k->loop.team = team;
+    k->loop.rows = r;
+    k->scratch_bytes = r->shares * r->n_sums * ceil_div(r->rows, 4) * 4 * (int64_t)sizeof(float);
+}
+
 void gpu_spread(Arena *a, Kernel *k) {
     const int stores = k->stores.n;
+    if (k->loop.rows) return;
     k->loop.spread = spread_axes(k);
     if (has_tiles(k)) choose_tiles(a, k, k->loop.spread);
     k->loop.team = team_of(a, k, k->loop.spread);
     if (has_tiles(k) && k->stores.n == stores && !are_columns(k))
-        k->loop.rows = gpu_rowwise(a, k, k->loop.spread, k->loop.team.by_point);
+        k->loop.rows = gpu_rowwise(a, k, k->loop.spread, k->loop.team.by_point, false);
 }
