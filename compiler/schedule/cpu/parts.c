@@ -9,6 +9,7 @@
 // core wrote has to be fetched from it.
 #include "schedule/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 // Nanoseconds, for one core of today's servers and laptops; only ratios of 2 matter.
@@ -122,20 +123,50 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
 
 // A product or a convolution goes in a grid of parts: so many of its rows, which each read their own input and so many
 // of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
-// not hidden behind arithmetic, since it is copied or fetched once for each part; of fetching all input that other
-// cores have computed by rows, where a part has some columns.
+// not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
+// (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
+// columns, in one part or several. pass: rows that weights are read for once, so that parts of so many do not read them
+// more often than one part of all.
 typedef struct Work {
-    int64_t rows, columns;
+    int64_t rows, columns, pass;
     double ns, left, right, left_seen, right_seen, fetched;
+    bool copies, by_columns;
 } Work;
 typedef struct Grid { int down, across; double ns; } Grid;     // ns: of the worker that is done last
 
-static double largest(int64_t units, int n) { return (double)ceil_div(units, n) / (double)units; }
+// The first n of so many shares of the units, as a part of all.
+static double first_of(int64_t units, int n, int shares) {
+    return (double)(units * n / shares) / (double)units;
+}
 
+// The first n parts of a grid, row by row.
+static double area_of(const Work *w, int down, int across, int n) {
+    const double above = first_of(w->rows, n / across, down), below = first_of(w->rows, n / across + 1, down);
+    return above + (n % across ? (below - above) * first_of(w->columns, n % across, across) : 0);
+}
+
+// How often a worker reads the weights that it needs, as a part of all: of n parts in the grid.
+static double weight_reads(const Work *w, int down, int across, int n) {
+    const double below = (double)n / across, each = (double)w->rows / down, pass = (double)w->pass;
+    return below <= 1 ? below : below * ceil(each / pass) / ceil(below * each / pass);
+}
+
+// Each worker has parts that follow one another, as long as all are on time.
 static double grid_ns(const Work *w, int workers, int down, int across) {
-    double left = w->left / down, right = w->right / across, rounds = (double)ceil_div((int64_t)down * across, workers),
-           ns = larger(w->ns * largest(w->rows, down) * largest(w->columns, across), left + right);
-    return rounds * (ns + w->left_seen * left + w->right_seen * right) + w->fetched / down * (1 - 1.0 / across);
+    const int64_t all = (int64_t)down * across;
+    double most = 0;
+    for (int i = 0; i < workers; i++) {
+        const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers), n = end - first;
+        if (!n) continue;
+        const double rows = first_of(w->rows, (end - 1) / across + 1, down) - first_of(w->rows, first / across, down),
+                     area = area_of(w, down, across, end) - area_of(w, down, across, first),
+                     left = w->left * (w->copies ? (double)n / down : rows),
+                     right = w->right * weight_reads(w, down, across, n),
+                     ns = larger(w->ns * area, left + right), seen_ns = w->left_seen * left + w->right_seen * right,
+                     reads = !w->by_columns ? rows : n < across ? (double)n / across : 1;
+        most = larger(most, ns + seen_ns + w->fetched * larger(reads - 1.0 / workers, 0));
+    }
+    return most;
 }
 
 // The grid that is done first, and of those that take next to no longer the one of most parts.
@@ -162,14 +193,18 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
            depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
            right = 4 * depth * n * (s->b_batch ? b : 1);
     int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
+    bool by_columns = k->operand[0] && k->operand[0]->data;         // channels are rows: the weights are on the left
     return (Work){ .rows = axis ? ceil_div((int64_t)m, mr) : (int64_t)b,
         .columns = ceil_div((int64_t)n, nr),
+        .pass = axis ? ceil_div(hole_or(k, "MC", INT64_MAX), mr) : 1,
         .ns = k->flops / template_rate,
         .left = left / near_rate,
         .right = right / near_rate,
         .left_seen = hole_or(k, "PACK_A", 0) ? 1 : seen,
+        .copies = hole_or(k, "PACK_A", 0) != 0,
         .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
-        .fetched = m > 1 ? (left + 4 * b * m * n / workers) / far_rate : 0 };
+        .fetched = m > 1 ? ((by_columns ? right : left) + 4 * b * m * n / workers) / far_rate : 0,
+        .by_columns = by_columns };
 }
 
 static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
@@ -208,19 +243,25 @@ static Work conv_work(const Graph *g, const Kernel *k) {
     const Convolution *c = &k->conv;
     bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps;
     int64_t mr = hole_or(k, "MR", 1), th = hole_or(k, "TH", 1), tw = hole_or(k, "TW", 1), rows = c->out[1];
-    if (winograd) rows = ceil_div(ceil_div(c->out[1], th) * ceil_div(c->out[2], tw), mr);
-    else if (k->template == &template_conv)
-        rows = mr > c->out[2] ? ceil_div(c->out[1], mr / c->out[2]) :
-                                c->out[1] * ceil_div(c->out[2], hole_or(k, "CC", c->out[2]));
-    else if (k->template == &template_conv_planes)
+    int64_t tall = mr > c->out[2] ? mr / c->out[2] : 1, pass = 0;       // tall: rows of a tile
+    if (winograd) {
+        rows = ceil_div(ceil_div(c->out[1], th) * ceil_div(c->out[2], tw), mr);
+        pass = hole_or(k, "TB", mr) / mr;
+    } else if (k->template == &template_conv) {
+        rows = ceil_div(c->out[1], tall) * (tall > 1 ? 1 : ceil_div(c->out[2], hole_or(k, "CC", c->out[2])));
+        pass = hole_or(k, "RC", 1) / tall;
+    } else if (k->template == &template_conv_planes) {
         rows = c->groups * ceil_div(c->out[1], hole_or(k, "RC", 1));
+    }
     bool panels = winograd || taps || k->template == &template_conv;
     return (Work){ .rows = taps ? 1 : dim_upper(g, c->batch) * c->out[0] * rows,
         .columns = panels ? hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1)) : 1,
+        .pass = pass > 0 ? pass : rows,
         .ns = k->flops / template_rate * needed(k),
         .left = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]) / near_rate,
         .right = k->packed ? (double)k->packed->bytes / near_rate : 0,
         .left_seen = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen,
+        .copies = winograd || taps || hole_or(k, "IMAGE", 0),
         .right_seen = seen };
 }
 
@@ -236,6 +277,12 @@ static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int
     if (k->kind == KERNEL_GEMM) return contraction_grid(g, k, o, workers, axis);
     Work w = conv_work(g, k);
     return grid_best(&w, workers, 1e3 * near_part * o->part_us);
+}
+
+// The same by one worker, who reads and copies as much as one part of all does.
+static double template_alone_ns(const Graph *g, const Kernel *k) {
+    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, 1, dim_upper(g, k->gemm.m) > 1) : conv_work(g, k);
+    return grid_ns(&w, 1, 1, 1);
 }
 
 // A worker's parts of a product or a convolution cut as it likes best.
@@ -260,7 +307,7 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
     double whole = whole_ns(k);
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
     int axis = 0;
-    double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / whole : 1;
+    double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / template_alone_ns(g, k) : 1;
     k->workers = parts_workers(o, whole, uneven);
     if (k->workers < 2) return;
     if (in_grid) {
