@@ -6,16 +6,19 @@ at.
 The interpreter that --python names must have numpy, onnx and onnxruntime; without them the test skips itself.
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import xml.dom.minidom
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness      # noqa: E402
+import workers      # noqa: E402
 
 NETS = ["tiny_digits", "op_matvec_768x3072"]
 MARKED = "before\n<!-- {0}: begin -->\nold\n<!-- {0}: end -->\nafter\n"
@@ -110,6 +113,30 @@ def check_findings(args):
     yield f"findings may change places{said.stderr[-300:]}", said.stdout.split() == ["True", "True"]
 
 
+SPINNING = """import sys, threading, time
+def look(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end: pass
+print("ready 1 1", flush=True)
+for line in sys.stdin:
+    print("times 1000", flush=True)
+    threading.Thread(target=look, args=(float(sys.argv[1]),)).start()
+"""
+
+
+def check_settling():
+    """Who comes next waits until the threads of the one before sleep."""
+    def seconds_of_slice(spins):
+        worker = workers.Worker("spinning", [sys.executable, "-c", SPINNING, spins], os.sched_getaffinity(0))
+        begin = time.monotonic()
+        worker.slice(0)
+        seconds = time.monotonic() - begin
+        worker.stop()
+        return seconds
+    yield "threads that look for work are waited for", 0.2 < seconds_of_slice(0.3) < workers.MOST_SPINNING_S
+    yield "but not for ever", workers.MOST_SPINNING_S <= seconds_of_slice(2) < 2
+
+
 def check_training(args, folder):
     command = [args.python, HERE / "check_training.py", args.burncc, folder]
     found = subprocess.run(command, capture_output=True, text=True)
@@ -132,6 +159,7 @@ def check_all(args, folder):
     yield from check_growth(args, folder)
     yield from check_counts(args, folder)
     yield from check_findings(args)
+    yield from check_settling()
     yield from check_training(args, folder / "training")
     (folder / "broken.onnx").write_bytes(b"no model")
     found = bench(args, folder, folder / "broken.onnx", folder / "nets" / "tiny_digits.onnx", "--seconds", "0.5")

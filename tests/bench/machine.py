@@ -7,7 +7,6 @@ import sys
 import ours
 from workers import Worker
 
-PAUSE = 0.002                                           # for a peer's spinning threads to fall asleep
 
 
 def say(text):

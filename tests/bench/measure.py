@@ -10,7 +10,6 @@ import time
 
 import data
 import ours
-from machine import PAUSE
 from workers import Declined, Failed, Worker
 
 FEWEST_ROUNDS = 3
@@ -96,7 +95,6 @@ class Contest:
             self.peak.worker.slice(min(0.01, slice_s))
             for name in names[n % len(names):] + names[:n % len(names)]:
                 if name in self.workers:
-                    time.sleep(PAUSE)
                     try:
                         self.workers[name].slice(slice_s)
                     except Failed as e:

@@ -175,7 +175,6 @@ class Contest:
             self.peak.worker.slice(min(0.05, seconds))
             names = list(self.workers)
             for name in names[n % len(names):] + names[:n % len(names)]:
-                time.sleep(machine.PAUSE)
                 self.workers[name].slice(seconds)
             if n + 1 >= FEWEST_ROUNDS and time.monotonic() - begin > longest:
                 break

@@ -2,13 +2,18 @@
 """A contestant's process: started on given cores, spoken to over its pipes (worker.h tells the words), stopped for
 good."""
 import os
+import pathlib
 import signal
 import statistics
 import subprocess
 import tempfile
 import threading
+import time
 
 from fetch import last_line
+
+MOST_SPINNING_S = 1                                     # that a contestant's threads are waited for
+LOOK_S = 0.001
 
 
 class Failed(Exception):
@@ -65,6 +70,23 @@ class Worker:
         times = [int(w) for w in self.ask(f"slice {seconds:.6f}", "times")]
         self.samples += times
         self.rounds.append(statistics.median(times))
+        self.settle()
+
+    def settle(self):
+        """Until all its threads sleep: those of a pool look for work for up to tens of milliseconds after the last,
+        and would take that time from who comes next on their cores."""
+        end = time.monotonic() + MOST_SPINNING_S
+        while self.is_busy() and time.monotonic() < end:
+            time.sleep(LOOK_S)
+
+    def is_busy(self):
+        for stat in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/stat"):
+            try:
+                if stat.read_text().rsplit(")", 1)[1].split()[0] == "R":
+                    return True
+            except OSError:
+                pass                                    # a thread that has ended
+        return False
 
     def memory(self):
         return int(self.ask("memory", "memory")[0]) * 1024
