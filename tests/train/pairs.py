@@ -8,7 +8,7 @@ A setting either changes what is learnt (loss, optimizer, schedule, batch, what 
 threads, memory, where LEAST is as little as there is a way with, sizes, more outputs: HOW). The runs are a covering
 array of all settings, made greedily. Each trains the same little net, pairs_net.c, for some steps over its descriptor;
 its losses must be those of the run that has the same meaning and everything else as usual, within 1e-5 of the first
-(bf16: 3e-2). Needs the standard library only. Prints TAP."""
+(16 bits: 3e-2). Needs the standard library only. Prints TAP."""
 import argparse
 import itertools
 import os
@@ -42,7 +42,7 @@ HOW = {
     "memory": [[], ["--train-memory", "LEAST"]],
     "file": [[], ["--embed-limit", "0"]],
     "more": [[], ["--input-gradients", "all"], ["--jvp"]],
-    "precision": [[], ["--precision", "bf16"]],
+    "precision": [[], ["--precision", "bf16"], ["--precision", "f16"]],
     "fuse": [[], ["--no-fuse"]],
     "scale": [[], ["--loss-scale", "1024"], ["--loss-scale", "dynamic(initial=1024,interval=2)"]],
 }
