@@ -135,7 +135,7 @@ static const char *nodes_text(Arena *a, const Kernel *k) {
 void profile_number(Arena *a, const Plan *p, KernelTime *at) {
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
-        at[k->number] = (KernelTime){ .kernel = k, .nodes = nodes_text(a, k) };
+        at[k->number] = (KernelTime){ .kernel = k, .nodes = nodes_text(a, k), .times = at[k->number].times + 1 };
         for (int j = 0; j < kernel_bodies(k); j++) profile_number(a, k->region.bodies[j], at);
     }
 }

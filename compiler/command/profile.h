@@ -15,6 +15,7 @@ bool limits_take(Arena *a, const Options *o, Limits *out);      // limits.c; fal
 typedef struct KernelTime {
     const Kernel *kernel;
     const char *nodes;                                  // whose work it is: names, or operators, with + between
+    int times;                                          // it is in the plan: what is computed again has several
     double ms;                                          // of a run, median; without that of kernels inside it
     double busy_ms;                                     // of all workers together; 0: it does not go in parts
 } KernelTime;

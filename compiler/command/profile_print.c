@@ -12,11 +12,15 @@ static void print_share(Text *t, double of, double limit) {
     else text_printf(t, " %8s", "-");
 }
 
+// Of a run: a kernel that runs again does it all again.
+static double operations(const KernelTime *k) { return k->kernel->flops * k->times; }
+static int64_t bytes(const KernelTime *k) { return k->kernel->traffic * k->times; }
+
 static bool in_parts(const Profile *p) { return p->n_tracks > 1; }
 
 static void print_row(Text *t, Arena *a, const Profile *p, const KernelTime *k) {
     enum { NAMES = 40 };
-    const double gflops = per_second(k->kernel->flops, k->ms), gbytes = per_second((double)k->kernel->traffic, k->ms);
+    const double gflops = per_second(operations(k), k->ms), gbytes = per_second((double)bytes(k), k->ms);
     size_t n = strlen(k->nodes), cut = n > NAMES ? NAMES - 3 : n;
     while (cut < n && ((unsigned char)k->nodes[cut] & 0xc0) == 0x80) cut--;      // between two characters of UTF-8
     const char *nodes = arena_printf(a, "%.*s%s", (int)cut, k->nodes, cut < n ? "..." : "");
@@ -68,7 +72,7 @@ static void json_profile(Text *t, const CommandOptions *c, const Profile *p) {
             kernel_kind(k->kernel));
         json_quoted(t, k->nodes);
         text_printf(t, ",\"ms\":%.6g,\"busy_ms\":%.6g,\"flops\":%.17g,\"bytes\":%lld}", k->ms, k->busy_ms,
-            k->kernel->flops, (long long)k->kernel->traffic);
+            operations(k), (long long)bytes(k));
     }
     text_printf(t, "]}");
 }

@@ -107,6 +107,18 @@ def training(burncc, folder):
     tap.check("every kernel has an event", len({(e["pid"], e["name"]) for e in events}) == len(ROW.findall(text)))
 
 
+def again(burncc):
+    """What runs twice in a step has done its operations twice."""
+    model, options = str(ROOT / "models" / "lenet.c"), ("--train", "--dim", "batch=16", "--json")
+
+    def operations(*more):
+        both = json.loads(bench(burncc, model, *options, *more))
+        return {k["kernel"]: k["flops"] for k in both[0]["kernels"] if k["flops"]}
+    once, twice = operations("--target", "portable"), operations("--train-memory", "1250K", "--target", "portable")
+    times = {name: flops / once[name] for name, flops in twice.items() if name in once}
+    tap.check("operations of what is computed again", set(times.values()) == {1, 2}, times)
+
+
 def gpu(burncc, folder):
     """On the device's clock, where there is a device."""
     path, options = folder / "gpu.json", ("--target", "vulkan")
@@ -147,6 +159,7 @@ def main():
         parallel(burncc, pathlib.Path(folder))
         control(burncc, pathlib.Path(folder))
         training(burncc, pathlib.Path(folder))
+        again(burncc)
         gpu(burncc, pathlib.Path(folder))
         mistakes(burncc, pathlib.Path(folder))
     return tap.end()

@@ -7,13 +7,13 @@ usage: halves.py BURNCC [--cc CC] [--flags FLAGS] [--target T]
 Each case is one program over two modules of a model, in f32 and in 16 bits:
 - exact: two layers whose numbers 16 bits hold, in gradients, too: both modules give the same bits, for sizes that
   fill no tile, no panel and no pair, and for sums in several blocks.
-- curves: a small GPT, an MLP with dropout, a convolutional net with batch norm. A number rounded to bf16 is off by 2^-9
-  of itself at most, a product of two by 2^-8 of the sum of its terms' magnitudes; over the layers of the model the error
-  of a parameter's gradient stays below 2^-6 of its norm, and is there; of f16, 2^-12 and 2^-9. With bf16's factors some
-  2^-9 of a layer's rectifiers change sides, and with each a whole gradient goes or comes: 2^-4.5 of the norm a layer.
-  40 steps of adam: each loss is within 1 % of f32's (of the first loss, where it falls to next to nothing), and falls to
-  a half. Code for 1, 2, 3 and 4 threads, with shares in any order, gives a step the same bits. The workspace takes no
-  more than a share of f32's for as many threads.
+- curves: a small GPT, an MLP with dropout, a convolutional net with batch norm. A number rounded to bf16 is off by
+  2^-9 of itself at most, a product of two by 2^-8 of the sum of its terms' magnitudes; over the layers of the model the
+  error of a parameter's gradient stays below 2^-6 of its norm, and is there; of f16, 2^-12 and 2^-9. With bf16's
+  factors some 2^-9 of a layer's rectifiers change sides, and with each a whole gradient goes or comes: 2^-4.5 of the
+  norm a layer. 40 steps of adam: each loss is within 1 % of f32's (of the first loss, where it falls to next to
+  nothing), and falls to a half. Code for 1, 2, 3 and 4 threads, with shares in any order, gives a step the same bits.
+  The workspace takes no more than a share of f32's for as many threads.
 - maxima: what is compared for equality is kept as it is, so the gradient of a maximum finds it again.
 Needs the standard library only. Prints TAP."""
 import argparse, os, random, re, subprocess, sys, tempfile
