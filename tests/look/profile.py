@@ -109,12 +109,15 @@ def training(burncc, folder):
 
 def again(burncc):
     """What runs twice in a step has done its operations twice."""
-    model, options = str(ROOT / "models" / "lenet.c"), ("--train", "--dim", "batch=16", "--json")
+    sizes = "layers=2 width=32 heads=2 vocabulary=64 positions=32".split()
+    model = str(ROOT / "models" / "gpt2.c")
+    options = ("--train", "--dim", "batch=2", "--dim", "length=32", "--json", "--target", "portable",
+               *(word for size in sizes for word in ("--set", size)))
 
     def operations(*more):
         both = json.loads(bench(burncc, model, *options, *more))
         return {k["kernel"]: k["flops"] for k in both[0]["kernels"] if k["flops"]}
-    once, twice = operations("--target", "portable"), operations("--train-memory", "1250K", "--target", "portable")
+    once, twice = operations("--train-memory", "1M"), operations("--train-memory", "140K")
     times = {name: flops / once[name] for name, flops in twice.items() if name in once}
     tap.check("operations of what is computed again", set(times.values()) == {1, 2}, times)
 
