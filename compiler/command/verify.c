@@ -71,8 +71,9 @@ static bool all_sets(Arena *a, const CommandOptions *c, Paths *out) {
         if (out->n == before)
             diag_error_as(EXIT_IO, NULL, "no data set in '%s': neither input_0.pb nor test_data_set_0/", folder);
     }
-    if (!out->n && !diag_errors())
-        diag_error_as(EXIT_IO, NULL, "no test_data_set_0 beside the model; say where with --data DIR");
+    if (!out->n && !diag_errors() && (!c->golden || c->trace))
+        diag_error_as(EXIT_IO, NULL, "no test_data_set_0 beside the model; say where with --data DIR%s", c->runner ?
+            ", or compare this machine's bits alone, for inputs that are drawn, with --golden" : "");
     return !diag_errors();
 }
 
@@ -157,7 +158,8 @@ static Difference compare_outputs(Arena *a, const Graph *g, const Model *m, Tens
     return all;
 }
 
-// The same code built and run here. What differs from the runner's outputs in bits, or NULL.
+// The same code built and run here, on the inputs given and, in the place of NULL, the numbers that are always drawn.
+// What differs from the runner's outputs in bits, or NULL.
 static const char *differs_here(Arena *a, BuildCache *here, const CommandOptions *c, const Options *o,
     const Graph *signature, const Inputs *in, Tensor *const *got) {
     Options *own = arena_copy(a, o, sizeof *o);
@@ -167,7 +169,7 @@ static const char *differs_here(Arena *a, BuildCache *here, const CommandOptions
     if (!b) return arena_printf(a, "not built here: %s", diag_first());
     const Graph *g = b->plan->graph;
     Tensor **golden = NEW_ARRAY(a, Tensor *, g->outputs.n + 1);
-    Inputs bound = inputs_select(a, b, signature, in);
+    Inputs bound = inputs_random(a, b, signature, in);
     const char *why = sandbox_run(a, b, &bound, golden, c->timeout);
     for (int i = 0; i < g->outputs.n && !why; i++) {
         Difference d = compare_tensors(a, got[i], golden[i], (Tolerance){ .against = "here" });
@@ -221,6 +223,24 @@ static Difference verify_set(Arena *a, BuildCache *cache, BuildCache *here, cons
     return d;
 }
 
+// --golden where nothing is recorded: inputs are drawn, and the bits of this machine are all that is compared.
+static Difference verify_drawn(Arena *a, BuildCache *cache, BuildCache *here, CommandOptions *c, const char **frozen) {
+    Inputs in;
+    Difference d = { .fault = "there are no inputs for it" };
+    const Graph *signature = inputs_read(a, c, false, &in);
+    if (!signature) return d;
+    Built *b = build_for_inputs(cache, &c->compile, signature, &in, frozen);
+    if (!b) {
+        d.fault = arena_printf(a, "not built: %s", diag_first());
+        return d;
+    }
+    Tensor **got = NEW_ARRAY(a, Tensor *, b->plan->graph->outputs.n + 1);
+    Inputs bound = inputs_random(a, b, signature, &in);
+    d.fault = sandbox_run(a, b, &bound, got, c->timeout);
+    if (!d.fault) d.fault = differs_here(a, here, c, &c->compile, signature, &in, got);
+    return d;
+}
+
 static void print_set(const CommandOptions *c, Arena *a, const char *set, const Difference *r, const char *frozen,
     const Text *trace) {
     const char *slash = strrchr(set, '/'), *name = slash && slash[1] ? slash + 1 : set;
@@ -264,15 +284,16 @@ int command_verify(Arena *a, CommandOptions *c) {
     BuildCache cache = { .arena = a, .runner = c->runner }, here = { .arena = a };
     bool all = true;
     int status = EXIT_OK;
-    for (int i = 0; i < sets.n; i++) {
+    for (int i = 0; i < sets.n || (!sets.n && i == 0); i++) {
         Arena *scratch = arena_new();
-        const char *frozen = "";
+        const char *frozen = "", *set = sets.n ? sets.at[i] : "drawn";
         Text trace;
         text_init(&trace, scratch);
         text_append(&trace, "", 0);
         diag_reset();
-        Difference r = verify_set(scratch, &cache, &here, c, model, sets.at[i], &frozen, &trace);
-        print_set(c, scratch, sets.at[i], &r, frozen, &trace);
+        Difference r = sets.n ? verify_set(scratch, &cache, &here, c, model, set, &frozen, &trace) :
+            verify_drawn(scratch, &cache, &here, c, &frozen);
+        print_set(c, scratch, set, &r, frozen, &trace);
         all = all && !r.fault;
         if (!status) status = diag_status();
         arena_free(scratch);

@@ -137,6 +137,23 @@ status 1 "a wrong record" "$burncc" verify wrong/scores.onnx --data wrong/test_d
 says '^first bad: none, but the evaluator differs from the record too: scores element '
 status 0 "a trace through a runner" "$burncc" verify layers/layers.onnx --trace --runner env
 
+mkdir -p bare && cp layers/layers.onnx bare/           # nothing is recorded beside it
+status 4 "without records" "$burncc" verify bare/layers.onnx
+silent '--golden'
+status 4 "without records, elsewhere" "$burncc" verify bare/layers.onnx --runner env
+says 'say where with --data DIR, or compare this machine.s bits alone, for inputs that are drawn, with --golden$'
+status 0 "bits of this machine" "$burncc" verify bare/layers.onnx --runner env --golden
+says '^pass max_abs=0 max_rel=0 ulp=0 data=drawn$'
+cat >odd-cc <<'END'
+#!/bin/sh
+for word; do case $word in *.c) sed -i '/const float .* = {$/,/}/s/[0-9]\.[0-9]/3.25/' "${word%/*}/layers.c" ;; esac; done
+exec cc "$@"
+END
+chmod +x odd-cc
+CC=./odd-cc status 1 "other bits" "$burncc" verify bare/layers.onnx --runner env --golden
+says '^FAIL .* element [0-9] .*, here [-0-9.]* .*data=drawn$'
+status 4 "a trace of nothing" "$burncc" verify bare/layers.onnx --runner env --golden --trace
+
 printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
 chmod +x slow-cc
 CC=./slow-cc "$burncc" verify scores.onnx >out 2>err &
