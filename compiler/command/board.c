@@ -45,10 +45,21 @@ static const Board *board_of(const Target *t) {
 
 bool board_bare(const Target *t) { return board_of(t) != NULL; }
 
-static bool is_qemu(const char *runner) {
-    const char *end = runner + strcspn(runner, " "), *name = end;
+static const char *name_of(const char *runner) {
+    const char *name = runner + strcspn(runner, " ");
     while (name > runner && name[-1] != '/') name--;
-    return !strncmp(name, "qemu-system-", 12);
+    return name;
+}
+
+static bool is_qemu(const char *runner) { return !strncmp(name_of(runner), "qemu-system-", 12); }
+
+// The emulator of this board where the runner is QEMU's for others, or for programs of an operating system.
+const char *board_emulator(const Target *t, const char *runner) {
+    const char *name = name_of(runner), *arm = "qemu-system-arm", *right = !strncmp(t->name, "cortex-", 7) ? arm :
+        !strncmp(t->name, "rv32", 4) ? "qemu-system-riscv32" : "qemu-system-riscv64";
+    const bool fits = !strncmp(name, right, strlen(right))
+        || (right == arm && !strncmp(name, "qemu-system-aarch64", 19));
+    return board_bare(t) && !strncmp(name, "qemu-", 5) && !fits ? right : NULL;
 }
 
 // Constants that the board's flash has no room for are loaded to its RAM.

@@ -263,6 +263,7 @@ bool trace_start(Trace *trace, Arena *a, const CommandOptions *c, const Options 
 void trace_print(Text *out, const Trace *trace, const char *of_model, const char *of_evaluator, bool json);
 
 // ---------------------------------------------------------------- board.c: targets without an operating system
+const char *board_emulator(const Target *t, const char *runner);  // the right one if it is QEMU for others, else NULL
 bool board_bare(const Target *t);                       // is it one? The rest is for these
 const char *board_link_script(Arena *a, const Target *t, int64_t constants);  // of so many bytes
 void board_words(Arena *a, const Target *t, const char *runner, Argv *out);    // but the program's path

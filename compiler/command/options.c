@@ -231,8 +231,12 @@ static bool golden_fits(const CommandOptions *all) {
         || usage_error("--golden: with --fast-math C compilers reorder sums, each in its way; leave one of them out");
 }
 
-// What a machine without an operating system has no use for.
-static bool system_fits(const Options *o) {
+// What a machine without an operating system has no use for, and who emulates it.
+static bool system_fits(const CommandOptions *all) {
+    const Options *o = &all->compile;
+    const char *emulator = all->runner ? board_emulator(&o->machine, all->runner) : NULL;
+    if (emulator)
+        return usage_error("--runner %s is not for --target %s, which %s emulates", all->runner, o->target, emulator);
     const char *system = !o->machine.ram_first ? NULL : o->threads > 1 ? "threads" : o->blas ? "blas" : NULL;
     return !system || usage_error("--%s is for machines with an operating system, not for --target %s; --target "
         "portable has it", system, o->target);
@@ -294,7 +298,7 @@ static bool options_finish(Arena *a, CommandOptions *all, const Command *c) {
         o->blas && !b->blas                      ? "blas" :
                                                    NULL;
     if (lacks) return usage_error("--%s is for programs in C, not for --target %s", lacks, o->target);
-    return system_fits(o);
+    return system_fits(all);
 }
 
 const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv) {

@@ -25,6 +25,7 @@ static bool ram_holds(const Plan *p) {
     diag_error_as(EXIT_LIMIT, NULL, "--ram: %s needs a workspace of %lld bytes, not %lld", p->graph->name,
         (long long)takes, (long long)ram);
     plan_note_kept(p, SHOWN);
+    if (p->options->no_fuse) diag_note(NULL, "without --no-fuse kernels may go a few rows at a time");
     return false;
 }
 

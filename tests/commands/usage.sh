@@ -102,6 +102,10 @@ if "$burncc" --version | grep -q 'libclang.*no$'; then echo "# left out: this bu
         status 0 "what clang says of it, $target" "$burncc" scores.onnx --target $target --check -f -o checked.c
     done
 fi
+for runner in qemu-system-riscv32 '/usr/bin/qemu-system-riscv64 -S' qemu-arm; do
+    status 2 "another processor's emulator" "$burncc" verify scores.onnx --target cortex-m4 --runner "$runner"
+    says "^burncc: error: --runner $runner is not for --target cortex-m4, which qemu-system-arm emulates$"
+done
 status 2 "bits of reordered sums" "$burncc" verify scores.onnx --target cortex-m4 --runner env --golden --fast-math
 says '--golden: with --fast-math'
 for option in '--threads 2' '--blas openblas'; do

@@ -146,7 +146,8 @@ status 0 "bits of this machine" "$burncc" verify bare/layers.onnx --runner env -
 says '^pass max_abs=0 max_rel=0 ulp=0 data=drawn$'
 cat >odd-cc <<'END'
 #!/bin/sh
-for word; do case $word in *.c) sed -i '/const float .* = {$/,/}/s/[0-9]\.[0-9]/3.25/' "${word%/*}/layers.c" ;; esac; done
+for word; do case $word in *.c) code=${word%/*}/layers.c ;; esac; done
+sed -i '/const float .* = {$/,/}/s/[0-9]\.[0-9]/3.25/' "$code"
 exec cc "$@"
 END
 chmod +x odd-cc

@@ -44,7 +44,7 @@ REFUSED = {
     (None, "blas"): SYSTEM,
     ("floats", "bytes"): r"error: --io: no input or output is quantized to i8; `burncc quantize` makes",
     (None, "code", "share"): r"error: --share and a --region for code do not go together",
-    ("floats", "ram", "plain"): r"error: --ram: net needs a workspace of 31360 bytes, not 24576\n.*note: ",
+    (None, "ram", "plain"): r"(?s)error: --ram: net needs a workspace of 31360 bytes, .*without --no-fuse",
 }
 
 

@@ -135,6 +135,12 @@ status 0 "other sections" arm-none-eabi-gcc -std=c99 $arm '-DNET_CODE_itcm=__att
 arm-none-eabi-objdump -h other.o >out 2>err
 says "\.ramfunc"
 silent "itcm|qspi"
+# a plan whose buffers leave holes in both regions is not the last that is tried
+for two in '8K 6K' '5K 12K' '2K 20K'; do
+    status 0 "regions of $two" "$burncc" $model --quiet --target cortex-m4 -f -o two.c --region a:${two% *} \
+        --region b:${two#* } --report
+    says "^region b .* workspace [0-9]+, [0-9]+ % of its accesses$"
+done
 status 3 "code that is too large" env CC= BURNCC_CFLAGS= "$burncc" $model --target cortex-m4 -o no.c --region a:64K \
     --region itcm:1K=code
 says "^burncc: error: --region: itcm has 1024 bytes, not the [0-9]* that code takes .arm-none-eabi-gcc"

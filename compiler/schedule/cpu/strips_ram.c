@@ -221,29 +221,54 @@ static int64_t wanted(const Plan *p, int64_t ram) {
     return p->bank_excess && p->work_bytes < ram + p->bank_excess ? ram + p->bank_excess : p->work_bytes;
 }
 
-// Holes between buffers make a plan larger than what is alive: less is aimed at then.
+typedef struct Search {
+    Plan *p;
+    Arena *a;
+    int64_t ram, wants, least, aim_of_least;            // bytes: there are, of the last try, fewest, where that aimed
+    bool ok;
+} Search;
+
+// Plans strips that aim at so many bytes. Do they keep to what there is? Else, or not `kept`, they are undone.
+static bool aims(Search *s, int64_t aim, bool kept) {
+    memory_lifetimes(s->p);
+    Budget *b = budget_of(s->a, s->p);
+    b->ram = aim;
+    choose(b);
+    s->ok = memory_plan(s->p);
+    s->wants = wanted(s->p, s->ram);
+    if (s->wants < s->least) {
+        s->least = s->wants;
+        s->aim_of_least = aim;
+    }
+    const bool fits = s->ok && s->wants <= s->ram;
+    if (!kept && s->ok) undo(s->p, b);
+    return fits;
+}
+
+// Holes between buffers, and regions between which none is divided, make a plan larger than what is alive: less is
+// aimed at then, a little at first; where that does not do, at the least, and at as much above that as does.
 bool strips_within(Plan *p, int64_t ram) {
-    enum { TRIES = 6 };
+    enum { TRIES = 6, HALVES = 4 };
     if (!memory_plan(p)) return false;
     ram -= plan_slack(p);
     if (wanted(p, ram) <= ram || p->options->no_fuse) return true;
     Arena *a = arena_new();
-    int64_t aim = ram, least = INT64_MAX, aim_of_least = ram;
-    bool fits = false, ok = true;
-    for (int i = 0; i <= TRIES && ok && !fits; i++) {
-        memory_lifetimes(p);
-        Budget *b = budget_of(a, p);
-        b->ram = i == TRIES ? aim_of_least : aim;
-        choose(b);
-        ok = memory_plan(p);
-        fits = wanted(p, ram) <= ram || i == TRIES;
-        if (wanted(p, ram) < least) {
-            least = wanted(p, ram);
-            aim_of_least = b->ram;
-        }
-        aim -= (wanted(p, ram) - ram) / 2 + 64;
-        if (!fits) undo(p, b);
+    Search s = { .p = p, .a = a, .ram = ram, .least = INT64_MAX, .ok = true };
+    int64_t aim = ram, does = 0;
+    bool fits = false;
+    for (int i = 0; i < TRIES && s.ok && !fits; i++) {
+        if (i) aim -= (s.wants - ram) / 2 + 64;
+        fits = aims(&s, aim, false);
     }
+    if (s.ok && !fits && aim > 0 && (fits = aims(&s, 0, false))) {
+        for (int i = 0; i < HALVES && s.ok; i++) {
+            const int64_t half = (does + aim) / 2;
+            if (aims(&s, half, false)) does = half;
+            else aim = half;
+        }
+        aim = does;
+    }
+    if (s.ok) aims(&s, fits ? aim : s.aim_of_least, true);
     arena_free(a);
-    return ok;
+    return s.ok;
 }
