@@ -177,9 +177,14 @@ static double kept_of(const Uses *all, const Value *v) {
 
 // ---------------------------------------------------------------- notes
 
-static void list_name(Text *t, int i, const char *name) {
-    if (i < MOST_NAMES) text_printf(t, "%s%s", i ? ", " : "", name);
-    else if (i == MOST_NAMES) text_printf(t, ", ...");
+// By its name, or by its number and operator: exporters may leave names out.
+static void list_node(Text *t, int i, const Node *n) {
+    if (i == MOST_NAMES) text_printf(t, ", ...");
+    if (i >= MOST_NAMES) return;
+    const char *name = node_label(n), *op = n->loc && n->loc->op ? n->loc->op : op_table[n->op].name;
+    text_printf(t, "%s%s", i ? ", " : "", name);
+    if (!*name && n->loc && n->loc->node >= 0) text_printf(t, "node %d ", n->loc->node);
+    if (!*name) text_printf(t, "%s", op);
 }
 
 static void note_shared(const Uses *all, const Graph *model) {
@@ -193,7 +198,7 @@ static void note_shared(const Uses *all, const Graph *model) {
         text_init(&t, all->scratch);
         for (int i = 0, n = 0; i < all->at.n; i++)
             if (all->at.at[i].v == v && use_opens_module(all, &all->at.at[i]))
-                list_name(&t, n++, node_label(all->at.at[i].n));
+                list_node(&t, n++, all->at.at[i].n);
         diag_note(&file, "parameter %s is one of several nodes (%s), trained as one; %s", v->name ? v->name : "", t.at,
             is_one_number(v->data) ? "exporters merge equal ones: --untie merged gives each its own" :
                                      "--untie NAME gives each its own");
@@ -213,7 +218,7 @@ static void list_still(const Graph *g, Op op, bool all, Text *names, int *n) {
     for (const Node *node = g->first; node; node = node->next) {
         bool turns = op == OP_BatchNorm ? mode_runs(node) : !g->parent;
         bool still = node->op == op && (all || !turns) && (op != OP_BatchNorm || learns(node));
-        if (still) list_name(names, (*n)++, node_label(node));
+        if (still) list_node(names, (*n)++, node);
         for (int i = 0; i < node->n_bodies; i++) list_still(node->bodies[i], op, all, names, n);
     }
 }

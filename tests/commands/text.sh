@@ -115,6 +115,9 @@ says 'merged gives each its own'
 says 'note: parameter emb.weight is one of several nodes \(/emb/Gather, /head/Transpose\).* --untie NAME gives'
 [ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias " ]
 result $? "they stay shared"
+sed 's/ "[^"]*"$//' tied.txt >unnamed.txt
+status 0 "shared parameters of nodes without names" "$burncc" unnamed.txt --train -o tied.c
+says 'note: parameter emb.weight is one of several nodes \(node 0 Gather, node 4 Transpose\)'
 status 0 "merged ones apart" "$burncc" tied.txt --train --untie merged -o tied.c
 [ "$(fields tied.h)" = "emb_weight layers_0_norm_weight layers_0_norm_bias last_weight last_bias " ]
 result $? "one a module, and the head stays tied"
