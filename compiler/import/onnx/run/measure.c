@@ -138,9 +138,9 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
 // was made before its symbol.
 int64_t onnx_dim_most(OnnxNode *n, Dim d) {
     int count;
-    Symbol *all = graph_symbols(n->g, &count), *was = NEW_ARRAY(n->g->arena, Symbol, count + 1);
+    Arena *scratch = arena_new();
+    Symbol *all = graph_symbols(n->g, &count), *was = arena_copy(scratch, all, sizeof *all * (size_t)count);
     bool known = true;
-    for (int i = 0; i < count; i++) was[i] = all[i];
     for (int i = 0; i < count; i++) {
         const DimOption *option = onnx_dim_option(n, all[i].name);
         if (!dim_uses(n->g, d, i)) continue;
@@ -153,7 +153,8 @@ int64_t onnx_dim_most(OnnxNode *n, Dim d) {
         } else known = false;
     }
     int64_t most = dim_upper(n->g, d);
-    for (int i = 0; i < count; i++) all[i] = was[i];
+    if (count) memcpy(all, was, sizeof *all * (size_t)count);
+    arena_free(scratch);
     return known && most < INT32_MAX / 2 ? most : 0;
 }
 
