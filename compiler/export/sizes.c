@@ -68,7 +68,7 @@ static const char *product(Put *p, const Term *t) {
 static const char *computed(Put *p, Dim d) {
     Sum *s = NEW(p->x->arena, Sum);
     const char *result = NULL;
-    *s = sum_of(p->x->g, d);
+    sum_of(p->x->g, d, s);
     for (int i = 0; i < s->n; i++) {
         const char *term = product(p, &s->terms[i]);
         if (!term) return NULL;

@@ -98,18 +98,22 @@ void sum_add(Sum *s, Term t) {
     s->n++;
 }
 
-Sum sum_of(Graph *g, Dim d) {
-    Sum s = { 0 };
+void sum_none(Sum *s) {
+    s->n = 0;
+    s->large = false;
+}
+
+void sum_of(Graph *g, Dim d, Sum *s) {
+    sum_none(s);
     if (dim_is_const(d)) {
-        sum_add(&s, (Term){ .coef = d });
-        return s;
+        sum_add(s, (Term){ .coef = d });
+        return;
     }
     Dims *t = dims_of(g);
     if (-1 - d >= t->polys.n) bug("unknown dimension %" PRId64, d);
     Poly p = t->polys.at[-1 - d];
-    s.n = p.n;
-    memcpy(s.terms, p.terms, sizeof(Term) * (size_t)p.n);
-    return s;
+    s->n = p.n;
+    memcpy(s->terms, p.terms, sizeof(Term) * (size_t)p.n);
 }
 
 Dim dim_intern(Graph *g, const Sum *s) {
@@ -133,7 +137,9 @@ static Dim dim_atom(Graph *g, Atom atom) {
         && !(t->atoms.at[i].symbol == atom.symbol && t->atoms.at[i].num == atom.num && t->atoms.at[i].den == atom.den))
         i++;
     if (i == t->atoms.n) VEC_PUSH(graph_root(g)->arena, t->atoms, atom);
-    Sum s = { .n = 1, .terms = { { .coef = 1, .n = 1, .atom = { i } } } };
+    Sum s;
+    sum_none(&s);
+    sum_add(&s, (Term){ .coef = 1, .n = 1, .atom = { i } });
     return dim_intern(g, &s);
 }
 
@@ -195,13 +201,19 @@ void term_factors(const Term *p, const Term *q, Term *out) {
 
 Dim dim_add(Graph *g, Dim a, Dim b) {
     if (dim_is_const(a) && dim_is_const(b)) return plus(a, b);
-    Sum s = sum_of(g, a), t = sum_of(g, b);
+    if (a == 0 || b == 0) return a == 0 ? b : a;
+    Sum s, t;
+    sum_of(g, a, &s);
+    sum_of(g, b, &t);
     for (int i = 0; i < t.n; i++) sum_add(&s, t.terms[i]);
     return dim_intern(g, &s);
 }
 
 Dim dim_sub(Graph *g, Dim a, Dim b) {
-    Sum s = sum_of(g, a), t = sum_of(g, b);
+    if (b == 0 || a == b) return b == 0 ? a : 0;
+    Sum s, t;
+    sum_of(g, a, &s);
+    sum_of(g, b, &t);
     for (int i = 0; i < t.n; i++) {
         t.terms[i].coef = times(t.terms[i].coef, -1);
         sum_add(&s, t.terms[i]);
@@ -213,7 +225,12 @@ Dim dim_offset(Graph *g, Dim d, int64_t k) { return k >= 0 ? dim_add(g, d, k) : 
 
 Dim dim_mul(Graph *g, Dim a, Dim b) {
     if (dim_is_const(a) && dim_is_const(b)) return times(a, b);
-    Sum x = sum_of(g, a), y = sum_of(g, b), s = { 0 };
+    if (a == 0 || b == 0) return 0;
+    if (a == 1 || b == 1) return a == 1 ? b : a;
+    Sum x, y, s;
+    sum_of(g, a, &x);
+    sum_of(g, b, &y);
+    sum_none(&s);
     for (int i = 0; i < x.n; i++)
         for (int k = 0; k < y.n; k++) {
             Term t = { .coef = times(x.terms[i].coef, y.terms[k].coef) };
@@ -286,11 +303,15 @@ static bool cancel(Sum *x, Sum *y) {
 Dim dim_div(Graph *g, Dim a, Dim b) {
     if (b == 0) return 0;                       // the caller diagnoses a divisor of 0; here nothing may trap
     if (a == b || b == 1) return b == 1 ? a : 1;
-    Sum x = sum_of(g, a), d = sum_of(g, b), whole = { 0 }, rest = { 0 };
-    if (dim_is_const(b) && x.n <= 1 && (x.n == 0 || x.terms[0].n == 0)) {
-        Sum q = { 0 };
-        sum_add(&q, (Term){ .coef = floor_div(x.n ? x.terms[0].coef : 0, b) });
-        return dim_intern(g, &q);
+    if (dim_is_const(a) && dim_is_const(b)) return a / b;
+    Sum x, d, whole, rest;
+    sum_of(g, a, &x);
+    sum_of(g, b, &d);
+    sum_none(&whole);
+    sum_none(&rest);
+    if (dim_is_const(b) && x.n <= 1 && (x.n == 0 || x.terms[0].n == 0)) {       // a constant below 0
+        sum_add(&whole, (Term){ .coef = floor_div(x.n ? x.terms[0].coef : 0, b) });
+        return dim_intern(g, &whole);
     }
     for (int i = 0; i < x.n; i++) {
         Term t = x.terms[i];
@@ -434,10 +455,12 @@ int64_t dim_upper(const Graph *g, Dim d) { return dim_range(g, d).hi; }
 int64_t dim_lower(const Graph *g, Dim d) { return dim_range(g, d).lo; }
 
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono) {
-    Sum s = sum_of(g, d);
+    Sum s, one;
+    sum_of(g, d, &s);
     if (s.n > max) too_large();
     for (int i = 0; i < s.n; i++) {
-        Sum one = { .n = 1, .terms = { s.terms[i] } };
+        sum_none(&one);
+        sum_add(&one, s.terms[i]);
         coef[i] = s.terms[i].coef;
         one.terms[0].coef = 1;
         mono[i] = dim_intern(g, &one);
@@ -462,7 +485,8 @@ bool dim_uses(const Graph *g, Dim d, int symbol) {
 Dim dim_subst(Graph *of, Dim d, Dim (*symbol)(void *ctx, int number), void *ctx) {
     if (dim_is_const(d)) return d;
     Graph *g = graph_root(of);
-    const Sum s = sum_of(g, d);
+    Sum s;
+    sum_of(g, d, &s);
     Dim sum = 0;
     for (int i = 0; i < s.n; i++) {
         Dim product = 1;

@@ -21,7 +21,9 @@ typedef struct Dims {
 
 typedef struct Range { int64_t lo, hi; } Range;
 
-Sum sum_of(Graph *g, Dim d);
+// a Sum is some 20 kB, of which only the terms that it has are ever set
+void sum_none(Sum *s);
+void sum_of(Graph *g, Dim d, Sum *s);
 void sum_add(Sum *s, Term t);
 Dim dim_intern(Graph *g, const Sum *s);                         // fatal when the sum is too large
 void term_factors(const Term *p, const Term *q, Term *out);     // appends the factors of both, which must fit

@@ -24,8 +24,15 @@ int64_t gcd(int64_t a, int64_t b) {
 
 // ---- factors as sums and back
 
+static void sum_only(Sum *s, Term t) {
+    s->n = 1;
+    s->large = false;
+    s->terms[0] = t;
+}
+
 static bool sum_times(const Sum *x, const Sum *y, Sum *out) {
-    *out = (Sum){ .large = x->large || y->large };
+    sum_none(out);
+    out->large = x->large || y->large;
     for (int i = 0; i < x->n; i++)
         for (int k = 0; k < y->n && !out->large; k++) {
             const Term *p = &x->terms[i], *q = &y->terms[k];
@@ -39,7 +46,7 @@ static bool sum_times(const Sum *x, const Sum *y, Sum *out) {
 }
 
 static bool factor_sum(const Graph *g, Factor f, Sum *out) {
-    *out = f.m == 1 ? (Sum){ 0 } : sum_of(graph_root(g), f.m);
+    sum_of(graph_root(g), f.m == 1 ? 0 : f.m, out);
     if (f.m == 1) sum_add(out, (Term){ .coef = f.c });
     else
         for (int i = 0; i < out->n; i++)
@@ -48,10 +55,13 @@ static bool factor_sum(const Graph *g, Factor f, Sum *out) {
 }
 
 static bool sum_factor(const Graph *g, const Sum *s, Factor *out) {
-    Sum m = *s;
+    Sum m;
     int64_t common = 0;
     *out = (Factor){ s->n ? s->terms[0].coef : 0, 1 };
     if (s->large) return false;
+    sum_none(&m);
+    m.n = s->n;
+    memcpy(m.terms, s->terms, sizeof(Term) * (size_t)s->n);
     for (int i = 0; i < m.n; i++) {
         if (overflows(m.terms[i].coef)) return false;
         common = gcd(m.terms[i].coef, common);
@@ -66,7 +76,8 @@ static bool sum_factor(const Graph *g, const Sum *s, Factor *out) {
 bool factor_of(const Graph *g, Dim d, Factor *out) {
     *out = (Factor){ d, 1 };
     if (dim_is_const(d)) return true;
-    Sum s = sum_of(graph_root(g), d);
+    Sum s;
+    sum_of(graph_root(g), d, &s);
     return sum_factor(g, &s, out);
 }
 
@@ -115,7 +126,9 @@ bool factor_divide(const Graph *g, Factor a, Factor d, Factor *q, Factor *r) {
     }
     *q = (Factor){ 0, 1 }, *r = a;
     if (a.m == 1) return true;                  // an integer by a symbolic size
-    Sum rest, by, quotient = { 0 }, kept = { 0 };
+    Sum rest, by, quotient, kept, one, less;
+    sum_none(&quotient);
+    sum_none(&kept);
     if (!factor_sum(g, a, &rest) || !factor_sum(g, d, &by)) return false;
     for (int step = 0; rest.n; step++) {
         Term lead = rest.terms[0], t = lead;
@@ -127,7 +140,7 @@ bool factor_divide(const Graph *g, Factor a, Factor d, Factor *q, Factor *r) {
             sum_add(&rest, lead);
             continue;
         }
-        Sum one = { .n = 1, .terms = { t } }, less;
+        sum_only(&one, t);
         sum_add(&quotient, t);
         if (!sum_times(&one, &by, &less)) return false;
         for (int i = 0; i < less.n; i++) {
@@ -140,7 +153,10 @@ bool factor_divide(const Graph *g, Factor a, Factor d, Factor *q, Factor *r) {
 }
 
 static Dim common_factors(const Graph *g, Dim a, Dim b) {
-    Sum x = sum_of(graph_root(g), a), y = sum_of(graph_root(g), b), both = { .n = 1, .terms = { { .coef = 1 } } };
+    Sum x, y, both;
+    sum_of(graph_root(g), a, &x);
+    sum_of(graph_root(g), b, &y);
+    sum_only(&both, (Term){ .coef = 1 });
     Term *t = &both.terms[0];
     if (x.n != 1 || y.n != 1) return 1;
     for (int i = 0, k = 0; i < x.terms[0].n && k < y.terms[0].n;) {
@@ -175,9 +191,10 @@ Factor factor_split(const Graph *g, Factor f, int64_t *constant) {
 // ---- bounds
 
 static bool add_bounds(const Graph *g, int n, const BoundTerm *terms, Sum *out) {
-    *out = (Sum){ 0 };
+    Sum f, by, product;
+    sum_none(out);
     for (int i = 0; i < n; i++) {
-        Sum f, by = sum_of(graph_root(g), terms[i].by), product;
+        sum_of(graph_root(g), terms[i].by, &by);
         if (!factor_sum(g, terms[i].f, &f) || !sum_times(&f, &by, &product)) return false;
         for (int k = 0; k < product.n; k++) sum_add(out, product.terms[k]);
     }
@@ -206,15 +223,17 @@ static void drop_factor(Term *t, int k) {
 
 // -c * d * floor(num / d) * rest, with c, rest >= 0, is at least -c * num * rest. False when t has no such form.
 static bool lift_division(const Graph *g, Sum *s, int at) {
+    Sum den, num, one, lifted;
     Term t = s->terms[at];
     for (int k = 0; t.coef < 0 && k < t.n; k++) {
         const Atom *a = atom_at(g, t.atom[k]);
         if (a->symbol >= 0) continue;
-        Sum den = sum_of(graph_root(g), a->den), num = sum_of(graph_root(g), a->num);
+        sum_of(graph_root(g), a->den, &den);
+        sum_of(graph_root(g), a->num, &num);
         Term rest = t, negative = t;
         drop_factor(&rest, k);
         if (den.n != 1 || !term_divide(&rest, &den.terms[0]) || !factors_nonnegative(g, &rest)) continue;
-        Sum one = { .n = 1, .terms = { rest } }, lifted;
+        sum_only(&one, rest);
         if (!sum_times(&one, &num, &lifted)) return false;
         negative.coef = -negative.coef;
         sum_add(s, negative);
@@ -243,7 +262,8 @@ static bool add_shifted(const Graph *g, const Term *t, Sum *out) {
 
 bool bound_is_nonnegative(const Graph *g, int n, const BoundTerm *terms) {
     enum { MAX_LIFTS = 16 };
-    Sum s, shifted = { 0 };
+    Sum s, shifted;
+    sum_none(&shifted);
     if (!add_bounds(g, n, terms, &s)) return false;
     for (int i = 0, lifts = 0; i < s.n && lifts < MAX_LIFTS; i++)
         if (lift_division(g, &s, i)) i = -1, lifts++;
