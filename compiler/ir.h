@@ -415,6 +415,8 @@ Scalar reduce_identity(ReduceOp op, DType d);
 Scalar reduce_combine(ReduceOp op, DType d, Scalar acc, Scalar x);
 
 ExprPool *expr_pool_new(Arena *a);
+// The expression that a row of maps.def has for arguments of these types, the first and the last; NULL: not set yet.
+Expr **expr_memo(ExprPool *p, int row, DType first, DType last);
 // A new pool of what is behind the roots, which become its; NULL is none.
 ExprPool *expr_pool_keep(Arena *a, const ExprPool *from, int n, Expr **const *roots);
 int expr_count(const ExprPool *p);

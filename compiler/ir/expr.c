@@ -19,12 +19,22 @@ const ExprInfo expr_table[E_COUNT] = {
 #undef EXPR
 };
 
+enum { MEMO = 64 };
+typedef struct Memo { int row; DType first, last; Expr *e; } Memo;
+
 struct ExprPool {
     Arena *arena;
     const Graph *graph;                         // whose symbols its sizes are made of; NULL before there are any
     VEC(Expr *) all;                            // by id
     Expr **table; size_t mask;                  // open addressing by contents
+    Memo memo[MEMO];                            // of rows of maps.def
 };
+
+Expr **expr_memo(ExprPool *p, int row, DType first, DType last) {
+    Memo *m = &p->memo[((unsigned)row * 31 + (unsigned)first * 7 + (unsigned)last) % MEMO];
+    if (m->row != row || m->first != first || m->last != last) *m = (Memo){ row, first, last, NULL };
+    return &m->e;
+}
 
 static bool is_number(DType d) { return dtype_is_float(d) || dtype_is_int(d); }
 

@@ -53,6 +53,11 @@ static Expr *parse_row(const Node *n, const char **error) {
     const char *s = info->args, *name;
     Bindings b = { .n = 0 };
     DType d = DT_NONE;
+    // a row's expression of arguments of these types, where no attribute is in it
+    Expr **memo = *info->attrs ? NULL :
+                                 expr_memo(n->graph->exprs, (int)n->op, n->in[0]->type.dtype,
+                                     n->in[n->n_in - 1]->type.dtype);
+    if (memo && *memo) return *memo;
     Arena *scratch = arena_new();
     for (int i = 0; i < n->n_in && (name = next_word(scratch, &s, ' ')); i++) {
         bind(&b, name, expr_arg(n->graph->exprs, i, n->in[i]->type.dtype));
@@ -61,6 +66,7 @@ static Expr *parse_row(const Node *n, const char **error) {
     bind_attributes(scratch, &b, n, d);
     Expr *e = expr_parse(n->graph->exprs, info->expr, b.n, b.name, b.bound, d, error);
     arena_free(scratch);
+    if (memo) *memo = e;
     return e;
 }
 
