@@ -4,7 +4,8 @@
 // In: sizes. Out: zeroed blocks, 64-byte aligned when they are large enough for it to matter (tensors), else 16-byte.
 // The idea: a list of chunks, each filled from its start; a block larger than a chunk gets a chunk of its own.
 // A large one may go before the others do.
-// Running out of memory ends the process with status 5: no caller has to check.
+// Running out of memory ends the process with status 5: no caller has to check. Under AddressSanitizer what is not
+// handed out, and a gap behind each block, is poisoned, so that a step past a block is seen inside a chunk too.
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -27,6 +28,22 @@ struct Arena {
     size_t bytes;                               // handed out so far
     size_t chunk;                               // size of the next chunk
 };
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISONS 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define POISONS 1
+#endif
+#ifdef POISONS
+#include <sanitizer/asan_interface.h>
+#define GAP_BYTES ((size_t)16)
+#else
+#define ASAN_POISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
+#define GAP_BYTES ((size_t)0)
+#endif
 
 #define HEADER_BYTES ((size_t)64)               // keeps the first block of a chunk aligned
 _Static_assert(sizeof(Chunk) <= HEADER_BYTES, "chunk header fits");
@@ -86,11 +103,13 @@ void *arena_alloc(Arena *a, size_t bytes) {
         size_t size = a->chunk > bytes ? a->chunk : bytes;
         if (a->chunk < CHUNK_BYTES) a->chunk *= 2;
         Chunk *fresh = chunk_new(size);
+        ASAN_POISON_MEMORY_REGION((char *)fresh + HEADER_BYTES, fresh->size - HEADER_BYTES);
         fresh->next = c;
         a->chunks = c = fresh;
         at = HEADER_BYTES;
     }
-    c->used = at + bytes;
+    c->used = at + bytes + GAP_BYTES < c->size ? at + bytes + GAP_BYTES : c->size;
+    ASAN_UNPOISON_MEMORY_REGION((char *)c + at, bytes);
     return (char *)c + at;
 }
 
