@@ -10,7 +10,9 @@
 #define MAX_BYTES ((int64_t)1 << 30)            // of a value that is computed
 #define FREE_BYTES ((int64_t)32 << 20)          // larger results may not be much larger than their operands
 #define GROWTH 4
+#ifndef FREE_WORK                               // less in the fuzzer's build, for more files a second
 #define FREE_WORK ((int64_t)1 << 25)            // multiply-adds or elements: 1 to 30 ns each
+#endif
 #define WORK_PER_BYTE 64
 #define NODE_WORK 128                           // of a node beside its elements
 #define PRODUCT 16                              // multiply-adds of a matrix product that are one of anything else

@@ -40,9 +40,9 @@ static Stage stage = STAGE_PASSES;
 // ---------------------------------------------------------------- memory
 #if COUNTS_MEMORY
 // A compilation frees all it has at its end: what is freed need not lie in quarantine for the 256 MB that are usual,
-// pages that are fetched anew by each of thousands of short runs.
+// pages that are fetched anew by each of thousands of short runs. Nor need each allocation remember much of its stack.
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "quarantine_size_mb=16:malloc_context_size=8"; }
+const char *__asan_default_options(void) { return "quarantine_size_mb=2:malloc_context_size=2"; }
 
 // bytes allocated and not freed since the input began; 0: not counting
 static size_t live, allowed;
