@@ -167,7 +167,10 @@ static bool type(Parser *p, Graph *g, Type *t) {
         if (t->rank == MAX_RANK) return fail(p, "more than %d dimensions", MAX_RANK);
         if (!dim(p, g, &t->dim[t->rank++])) return false;
     } while (take(p, ","));
-    return want(p, "]");
+    if (!want(p, "]")) return false;
+    if (!type_too_large(t)) return true;
+    return fail(p, "%s is too large: a tensor may have %lld GiB", type_text(p->a, g, t),
+        (long long)(MAX_TENSOR_BYTES >> 30));
 }
 
 // ---- values
@@ -580,6 +583,9 @@ static bool bind_measured(Parser *p, Graph *g) {
         p->start = p->token = m->start;
         if (!v || v->type.dtype != DT_I64)
             return fail(p, "%%%d, which a dimension is read from, is no value of i64", m->id);
+        if (m->at < 0 || !type_is_static(&v->type) || m->at >= type_count(&v->type))
+            return fail(p, "%%%d is %s: no element %" PRId64 " for a dimension to be read from", m->id,
+                type_text(p->a, g, &v->type), m->at);
         p->at = m->limit;
         if (m->limit && !dim(p, g, &limit)) return false;
         Symbol *s = &g->symbols.at[m->symbol];

@@ -15,6 +15,13 @@ bool shape_gradient(Node *n) {
             n->n_in, n->n_out);
         return false;
     }
+    for (int i = 0; body && i < n->n_in; i++) {
+        const Value *own = body->inputs.at[i];
+        if (type_equal(&own->type, &n->in[i]->type)) continue;
+        diag_error(n->loc, "input %d of the body is %s, the operand is %s", i, value_type_text(own),
+            value_type_text(n->in[i]));
+        return false;
+    }
     for (int i = 0; i < n->n_out; i++) {
         const Value *x = n->in[first + i];
         if (!dtype_is_float(x->type.dtype)) {

@@ -157,9 +157,34 @@ static bool pin_measured(const Node *n) {
 
 // What follows a node without a type cannot be judged, so the first fault of each graph ends its walk.
 static bool bind_graph(Graph *g) {
-    for (int i = 0; i < g->inputs.n; i++) bind_type(g, &g->inputs.at[i]->type);
+    for (int i = 0; i < g->inputs.n; i++) {
+        Type *t = &g->inputs.at[i]->type;
+        bind_type(g, t);
+        if (!type_too_large(t)) continue;
+        Loc loc = place_of(graph_root(g));
+        diag_error_as(EXIT_LIMIT, &loc, "input %d is too large: %s; a tensor may have %lld GiB", i,
+            type_text(g->arena, g, t), (long long)(MAX_TENSOR_BYTES >> 30));
+        return false;
+    }
     for (Node *n = g->first; n; n = n->next)
         if (!bind_node(n) || !pin_measured(n)) return false;
+    return true;
+}
+
+static int pinned_sizes(Graph *g) {
+    int count, pinned = 0;
+    const Symbol *all = graph_symbols(g, &count);
+    for (int i = 0; i < count; i++) pinned += all[i].pinned;
+    return pinned;
+}
+
+// A size that turns out to be a constant may stand in nodes before the one that it is measured in.
+static bool bind_all(Graph *g) {
+    int before;
+    do {
+        before = pinned_sizes(g);
+        if (!bind_graph(g)) return false;
+    } while (pinned_sizes(g) != before);
     return true;
 }
 
@@ -216,7 +241,7 @@ static void forget_required(Graph *g) {
 bool bind_required(Graph *g) {
     do {
         forget_required(g);
-        if (!bind_graph(g)) return false;
+        if (!bind_all(g)) return false;
     } while (pin_required(g));
     return true;
 }
@@ -227,7 +252,7 @@ bool bind_given(Graph *g, const Options *o) {
     Symbol *all = graph_symbols(g, &n);
     pin_by_options(g, o);
     for (int i = 0; i < n; i++) all[i].runtime = all[i].runtime || !all[i].pinned;
-    while (diag_errors() == errors && bind_graph(g) && pin_required(g)) {}
+    while (diag_errors() == errors && bind_all(g) && pin_required(g)) {}
     return diag_errors() == errors;
 }
 
@@ -238,6 +263,6 @@ bool pass_bind_dims(Graph *g, const Options *o) {
     pin_by_default(g, o);
     bound_measured(g, o);
     g->bound = true;
-    while (bind_graph(g) && pin_required(g)) {}
+    while (bind_all(g) && pin_required(g)) {}
     return n > 0;
 }

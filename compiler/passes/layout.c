@@ -342,6 +342,18 @@ static bool meets(const Geometry *geo, int i, int64_t k, Dim in, Dim out) {
     return o < out && o * s + from < in;
 }
 
+// The taps of spatial axis i from the first to the last that meet the input; where strides jump over it, a few at
+// either end that do not may be among them.
+static void meeting_taps(const Geometry *geo, int i, Dim in, Dim out, int64_t *first, int64_t *last) {
+    enum { STEPS = 256 };
+    *first = max64(ceil_div(geo->lo[i] - (out - 1) * geo->stride[i], geo->dilation[i]), 0);
+    *last = min64((geo->lo[i] + in - 1) / geo->dilation[i], geo->kernel[i] - 1);
+    *first = min64(*first, geo->kernel[i] - 1);
+    *last = max64(*first, *last);
+    for (int k = 0; k < STEPS && *first < *last && !meets(geo, i, *first, in, out); k++) ++*first;
+    for (int k = 0; k < STEPS && *first < *last && !meets(geo, i, *last, in, out); k++) --*last;
+}
+
 // Taps that read nothing but padding are left out: the outer ones of wide dilations on small maps.
 static Node *trim_conv(Graph *g, Node *n) {
     const Type *x = &n->in[0]->type, *y = &n->out[0]->type, *w = &n->in[1]->type;
@@ -356,9 +368,8 @@ static Node *trim_conv(Graph *g, Node *n) {
         sizes[i] = w->dim[i];
     }
     for (int i = 0; i < spatial; i++) {
-        int64_t first = 0, last = geo.kernel[i] - 1;
-        while (first < last && !meets(&geo, i, first, x->dim[2 + i], y->dim[2 + i])) first++;
-        while (last > first && !meets(&geo, i, last, x->dim[2 + i], y->dim[2 + i])) last--;
+        int64_t first, last;
+        meeting_taps(&geo, i, x->dim[2 + i], y->dim[2 + i], &first, &last);
         pads[i] = geo.lo[i] - first * geo.dilation[i];
         pads[spatial + i] = geo.hi[i] - (geo.kernel[i] - 1 - last) * geo.dilation[i];
         if (pads[i] < 0 || pads[spatial + i] < 0) return n;

@@ -86,7 +86,7 @@ says '^cut.txt:[0-9]+:[0-9]+: error: this constant.s data were left out'
 sed '$d' passes.txt >cut.txt
 status 1 "a part of them" "$burncc" cut.txt -o bad.c
 says '^cut.txt:[0-9]+:[0-9]+: error: its data are shorter than its type'
-printf 'graph g(%%0: f32[2]) {\n  %%1 = const f32[1000000000,1000000000] fill 0\n  return %%0\n}\n' >huge.txt
+printf 'graph g(%%0: f32[2]) {\n  %%1 = const f32[200000,200000] fill 0\n  return %%0\n}\n' >huge.txt
 status 1 "a constant that no text holds" "$burncc" huge.txt -o bad.c
 says '^huge.txt:2:.*: error: constants far larger than the text'
 absent bad.c
