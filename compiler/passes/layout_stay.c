@@ -78,7 +78,8 @@ static double gain(const Stay *s, const Node *n) {
     const Type *y = &n->out[0]->type, *w = &n->in[1]->type;
     double all = (double)type_count_upper(s->graph, y), columns = (double)y->dim[y->rank - 1], depth = 1;
     for (int i = 1; i < w->rank; i++) depth *= (double)w->dim[i];
-    if (node_int(n, "wide", 0)) return -1;              // products of integers have their weights on the right
+    // products of integers have their weights on the right
+    if (node_int(n, "wide", 0) || n->in[0]->type.dtype != n->in[1]->type.dtype) return -1;
     if (layout_is_product(n)) {                         // vectors run over all pixels; panels of them are copied
         double pixels = 1;
         for (int i = 2; i < y->rank; i++) pixels *= (double)y->dim[i];

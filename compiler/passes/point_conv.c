@@ -14,6 +14,7 @@
 static bool is_point(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     if (n->in[1]->data || node_int(n, "channels_last", 0) || x->rank < 3) return false;
+    if (x->dtype != w->dtype) return false;             // bytes, whose product has the signed ones on the right
     for (int i = 2; i < w->rank; i++)
         if (w->dim[i] != 1) return false;
     return node_int(n, "group", 1) == 1 && all_ints(n, "pads", 0);
