@@ -245,13 +245,55 @@ static double largest_sum(const Node *n, const Tensor *w) {
     return most;
 }
 
-// Halves times bytes: no sum leaves 32 bits, with the zero point and a bias as requantize.c takes it.
-static bool fits_halves(const Node *n, const Bytes *a, const Bytes *b) {
+// Halves times bytes: the largest sum there can be, with the zero point and a bias as requantize.c takes it, in shares
+// of what 32 bits hold: below 1 it fits. Infinity: these are no such products.
+static double share_of_halves(const Node *n, const Bytes *a, const Bytes *b) {
     double zero = 0;
-    if (!is_byte(b->q) || !b->q->data || b->zero || b->q->type.dtype != DT_I8 || !type_count(&b->q->type)) return false;
-    if (a->zero && !const_splat(a->zero, &zero)) return false;
+    if (!is_byte(b->q) || !b->q->data || b->zero || b->q->type.dtype != DT_I8 || !type_count(&b->q->type))
+        return INFINITY;
+    if (a->zero && !const_splat(a->zero, &zero)) return INFINITY;
     if (a->q->type.dtype == DT_U16) zero -= 32768;
-    return largest_sum(n, b->q->data) * (32768 + fabs(zero)) < 0x1p31 - 0x1p28;
+    return largest_sum(n, b->q->data) * (32768 + fabs(zero)) / (0x1p31 - 0x1p28);
+}
+
+// Elements from..end of all along an axis.
+static Bytes piece(Graph *g, const Bytes *of, int axis, int64_t from, int64_t end) {
+    const Type *t = &of->q->type;
+    int64_t starts[MAX_RANK] = { 0 }, steps[MAX_RANK];
+    Dim sizes[MAX_RANK];
+    for (int i = 0; i < t->rank; i++) {
+        steps[i] = 1;
+        sizes[i] = t->dim[i];
+    }
+    starts[axis] = from;
+    sizes[axis] = end - from;
+    return (Bytes){ settled(b_slice(g, of->q, starts, steps, sizes)), of->zero, of->scale };
+}
+
+// A matrix product of halves whose sums leave 32 bits, in as few pieces of its terms as do not: each is exact, and they
+// are added as floats. f32, less zero points, without the scale.
+static Value *in_pieces(Graph *g, const Node *n, const Bytes *a, const Bytes *b, double share) {
+    enum { MOST_PIECES = 64 };
+    const int rank = a->q->type.rank;
+    if (n->op != OP_MatMul || b->q->type.rank != 2 || !(share < MOST_PIECES)) return NULL;
+    const int64_t k = b->q->type.dim[0];
+    for (int64_t pieces = (int64_t)share + 1; pieces <= MOST_PIECES && pieces <= k; pieces++) {
+        Bytes right[MOST_PIECES];
+        bool fit = true;
+        for (int64_t i = 0; i < pieces && fit; i++) {
+            right[i] = piece(g, b, 0, k * i / pieces, k * (i + 1) / pieces);
+            fit = share_of_halves(n, a, &right[i]) < 1;
+        }
+        Value *all = NULL;
+        for (int64_t i = 0; i < pieces && fit; i++) {
+            Value *sum = product(g, n, piece(g, a, rank - 1, k * i / pieces, k * (i + 1) / pieces), right[i], true);
+            if (!sum) return NULL;
+            sum = b_cast(g, sum, DT_F32);
+            all = all ? b_binary(g, OP_Add, all, sum) : sum;
+        }
+        if (fit) return all;
+    }
+    return NULL;
 }
 
 static bool reads(Graph *g, Node *n, bool scaled, Bytes *a, Bytes *b) {
@@ -278,10 +320,16 @@ static Value *rewritten(Graph *g, Node *n, bool both_signed) {
     DType d = n->out[0]->type.dtype;
     if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
-    if (is_half(b.q) || (is_half(a.q) && !(both_signed && fits_halves(n, &a, &b)))) return NULL;
+    if (is_half(b.q) || (is_half(a.q) && !both_signed)) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
+    const double share = is_half(a.q) ? share_of_halves(n, &a, &b) : 0;
+    if (share >= 1 && d != DT_F32) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;
     if (d == DT_F32 && !scale) return NULL;
+    if (share >= 1) {
+        Value *sum = in_pieces(g, n, &a, &b, share);
+        return sum ? b_binary(g, OP_Mul, sum, scale) : NULL;
+    }
     Value *sum = n->op == OP_MatMul ? product(g, n, a, b, both_signed) : convolution(g, n, a, b, both_signed);
     return sum && scale ? b_binary(g, OP_Mul, b_cast(g, sum, DT_F32), scale) : sum;
 }
