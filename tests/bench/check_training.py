@@ -77,7 +77,8 @@ def row(name, mine, eager, compiled, memory=1e6, **more):
 
 def check_table():
     machine = {"cpu": "a processor", "cores": 1, "compiler": "cc", "burncc": "burncc"}
-    report = {"machine": machine, "torch": "2", "date": "today", "modes": ["eager", "compile"], "rows": [
+    kinds = ["eager", "compile"]
+    report = {"machine": machine, "torch": "2", "date": "today", "clock": "wall", "modes": kinds, "rows": [
         row("one", 1, 2, 0.5), row("two", 1, 8, None, gradient_error=1e-3, memory=2e6),
         {"model": "three", "threads": 1, "failed": "it broke"}]}
     text = training.page(report)

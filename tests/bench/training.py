@@ -247,7 +247,8 @@ def page(report):
     m, modes, lines = report["machine"], report["modes"], []
     lines.append(table.filled(
         f"{m['cpu']}, {m['cores']} cores; {m['compiler']}; {m['burncc']}; PyTorch {report['torch']}; {report['date']}. "
-        f"Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours."))
+        f"Medians of interleaved rounds in one run, pinned; ratio: the peer's time over ours." +
+        (" At one thread processor time." if report["clock"] == "cpu" else "")))
     for threads in table.threads_of(report):
         rows = [r for r in report["rows"] if r["threads"] == threads and "failed" not in r]
         heads = ["network", "size", f"ms, {table.thread_text(threads)}"]
@@ -291,6 +292,8 @@ def run_all(report, options, python):
         if not cores:
             say(f"no {threads} cores to pin {threads} threads to: left out")
             continue
+        # the calling thread's time says nothing of the others
+        os.environ["BENCH_CLOCK"] = options.clock if threads == 1 else "wall"
         peak = machine.Peak(options.cache, {min(cores)})
         try:
             for network in wanted:
@@ -307,10 +310,9 @@ def run_all(report, options, python):
 
 def run(options):
     python = python_of(options)
-    os.environ["BENCH_CLOCK"] = "wall"
     version = ours.call([python, "-c", "import torch; print(torch.__version__)"], "PyTorch").split("+")[0].strip()
     report = {"date": datetime.date.today().isoformat(), "machine": machine.described(options), "torch": version,
-              "modes": options.modes, "seconds": options.seconds, "rows": []}
+              "modes": options.modes, "seconds": options.seconds, "clock": options.clock, "rows": []}
     try:
         run_all(report, options, python)
     except KeyboardInterrupt:
