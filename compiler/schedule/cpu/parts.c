@@ -71,21 +71,22 @@ static bool only_sets(const Kernel *k) {
 }
 
 // A gather from a large table reads little of it.
+static double read_bytes(const Graph *g, const Kernel *k, const Value *v) {
+    double all = (double)type_bytes_upper(g, &v->type), loaded = (double)dtype_size(v->type.dtype);
+    for (int i = 0; i < k->axes.n; i++) loaded *= (double)k->axes.at[i].extent;
+    return k->kind != KERNEL_LOOP || all < loaded ? all : loaded;
+}
+
 static double loop_ns(const Graph *g, const Kernel *k) {
-    double points = 1, bytes = 0;
-    for (int i = 0; i < k->axes.n; i++) points *= (double)k->axes.at[i].extent;
+    double bytes = 0;
     for (int i = 0; i < k->writes.n; i++) bytes += (double)type_bytes_upper(g, &k->writes.at[i]->type);
-    for (int i = 0; i < k->reads.n; i++) {
-        double all = (double)type_bytes_upper(g, &k->reads.at[i]->type),
-               loaded = points * (double)dtype_size(k->reads.at[i]->type.dtype);
-        bytes += all < loaded ? all : loaded;
-    }
+    for (int i = 0; i < k->reads.n; i++) bytes += read_bytes(g, k, k->reads.at[i]);
     return larger(k->flops / loop_rate, bytes / near_rate);
 }
 
 // The axis whose ranges the parts are: outside of every reduction that points share, cut most evenly, the outermost
 // of equals.
-static void cut_loop(Graph *g, Kernel *k, const Options *o) {
+static void cut_loop(Graph *g, Kernel *k, const Options *o, double foreign) {
     int inner = -1, best = -1, outer = only_sets(k) ? nest_outer_axes(k) : 0;
     int64_t units = 0;
     double least = o->part_us > 0 ? o->threads : 1e9;
@@ -103,7 +104,7 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o) {
     Dim points = 1;
     for (int i = 0; i < k->axes.n; i++) points = dim_mul(g, points, k->axes.at[i].size);
     double ns = loop_ns(g, k);
-    k->workers = parts_workers(o, ns, least);
+    k->workers = parts_workers(o, ns + foreign, least);
     if (k->workers < 2) return;
     k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
     k->loop.part_axis = best;
@@ -239,7 +240,7 @@ static Dim template_size(Graph *g, const Kernel *k) {
 }
 
 // Convolutions go by rows, or tiles, and by panels of output channels. Each part copies or transforms its input.
-static Work conv_work(const Graph *g, const Kernel *k) {
+static Work conv_work(const Graph *g, const Kernel *k, int workers) {
     const Convolution *c = &k->conv;
     bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps;
     int64_t mr = hole_or(k, "MR", 1), th = hole_or(k, "TH", 1), tw = hole_or(k, "TW", 1), rows = c->out[1];
@@ -254,15 +255,18 @@ static Work conv_work(const Graph *g, const Kernel *k) {
         rows = c->groups * ceil_div(c->out[1], hole_or(k, "RC", 1));
     }
     bool panels = winograd || taps || k->template == &template_conv;
+    const double in = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]);
+    const double out = 4.0 * (double)(dim_upper(g, c->batch) * c->oc * c->out[0] * c->out[1] * c->out[2]);
     return (Work){ .rows = taps ? 1 : dim_upper(g, c->batch) * c->out[0] * rows,
         .columns = panels ? hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1)) : 1,
         .pass = pass > 0 ? pass : rows,
         .ns = k->flops / template_rate * needed(k),
-        .left = 4.0 * (double)(dim_upper(g, c->batch) * c->ic * c->in[0] * c->in[1] * c->in[2]) / near_rate,
+        .left = in / near_rate,
         .right = k->packed ? (double)k->packed->bytes / near_rate : 0,
         .left_seen = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen,
         .copies = winograd || taps || hole_or(k, "IMAGE", 0),
-        .right_seen = seen };
+        .right_seen = seen,
+        .fetched = (in + out / workers) / far_rate };
 }
 
 // Parts are of whole heads, whose keys and values are packed once then, or one for each worker.
@@ -275,13 +279,13 @@ static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
 
 static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     if (k->kind == KERNEL_GEMM) return contraction_grid(g, k, o, workers, axis);
-    Work w = conv_work(g, k);
+    Work w = conv_work(g, k, workers);
     return grid_best(&w, workers, 1e3 * near_part * o->part_us);
 }
 
 // The same by one worker, who reads and copies as much as one part of all does.
 static double template_alone_ns(const Graph *g, const Kernel *k) {
-    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, 1, dim_upper(g, k->gemm.m) > 1) : conv_work(g, k);
+    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, 1, dim_upper(g, k->gemm.m) > 1) : conv_work(g, k, 1);
     return grid_ns(&w, 1, 1, 1);
 }
 
@@ -293,7 +297,7 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 
 // The same by rows, so unevenly.
 double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven) {
-    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, 1) : conv_work(g, k);
+    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, 1) : conv_work(g, k, workers);
     w.rows = workers;
     return grid_ns(&w, workers, workers, 1) * uneven;
 }
@@ -303,12 +307,12 @@ static void own_scratch(Kernel *k) {
     k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->workers;
 }
 
-static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
+static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double foreign) {
     double whole = whole_ns(k);
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
     int axis = 0;
     double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / template_alone_ns(g, k) : 1;
-    k->workers = parts_workers(o, whole, uneven);
+    k->workers = parts_workers(o, whole + foreign, uneven);
     if (k->workers < 2) return;
     if (in_grid) {
         Grid grid = template_grid(g, k, o, k->workers, &axis);
@@ -333,12 +337,12 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o) {
 // ---------------------------------------------------------------- called operations
 // Those that take lines one after the other (OUTER * INNER of them) go by lines, the model's own kernels by points. Of
 // these nothing is known: as if they did an operation with each element that they read or write, one by one.
-static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o) {
+static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o, double foreign) {
     static const double own_rate = 4;                   // bytes a nanosecond
     const Dim lines = k->call.points ? k->call.points : dim_mul(g, hole_or(k, "OUTER", 1), hole_or(k, "INNER", 1));
     int64_t units = dim_upper(g, lines);
     double ns = k->call.points ? (double)k->traffic / own_rate : k->flops / line_rate;
-    int workers = parts_workers(o, ns, parts_unevenness(units, o->threads));
+    int workers = parts_workers(o, ns + foreign, parts_unevenness(units, o->threads));
     if (workers < 2 || units < 2) return;
     k->workers = units < workers ? (int)units : workers;
     k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
@@ -347,15 +351,32 @@ static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o) {
     hand_out_from(o, g, k, lines, ns);
 }
 
-void parts_plan(Plan *p) {
+// ---------------------------------------------------------------- all kernels
+// What the caller alone would wait for: what others have made of what the kernel reads. made: by value's number.
+static double foreign_ns(const Graph *g, const Kernel *k, const bool *made, int workers) {
+    double bytes = 0;
+    for (int i = 0; i < k->reads.n; i++)
+        if (made[k->reads.at[i]->id]) bytes += read_bytes(g, k, k->reads.at[i]);
+    return bytes * (1 - 1.0 / workers) / far_rate;
+}
+
+static bool in_parts(const Kernel *k) { return k->strips ? k->strips->parts > 1 : k->workers > 1; }
+
+static void cut(Plan *p, Kernel *k, double foreign) {
     const Options *o = p->options;
-    for (int i = 0; i < p->kernels.n && o->threads > 1; i++) {
+    if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o, foreign);
+    else if (k->kind == KERNEL_CALL && (k->call.points || (k->template && k->template->parts)))
+        cut_call(p->arena, p->graph, k, o, foreign);
+    else if (k->template && k->template->parts)
+        cut_template(p->arena, p->graph, k, o, foreign);
+}
+
+void parts_plan(Plan *p) {
+    const int threads = p->options->threads;
+    bool *made = NEW_ARRAY(p->arena, bool, graph_root(p->graph)->value_count + 1);
+    for (int i = 0; i < p->kernels.n && threads > 1; i++) {
         Kernel *k = p->kernels.at[i];
-        if (k->strips) continue;                        // strips.c cuts them
-        if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o);
-        else if (k->kind == KERNEL_CALL && (k->call.points || (k->template && k->template->parts)))
-            cut_call(p->arena, p->graph, k, o);
-        else if (k->template && k->template->parts)
-            cut_template(p->arena, p->graph, k, o);
+        if (!k->strips) cut(p, k, foreign_ns(p->graph, k, made, threads));          // strips.c cuts those
+        for (int j = 0; j < k->writes.n && in_parts(k); j++) made[k->writes.at[j]->id] = true;
     }
 }
