@@ -573,7 +573,17 @@ void burn_vk_close(burn_vk *vk);
  * They take any memory, and copy what the GPU does not see for each call. Memory of burn_gpu_memory() it does see:
  * parameters, optimizer state and tensors there stay on the device between calls. The host reads and writes it as any
  * other while no call runs. All of it, workspaces and constants lie in one buffer on one device, the one that
- * BURN_VK_DEVICE names, which the first call opens. */
+ * BURN_VK_DEVICE names, which the first call opens; or on several, of which each thread uses one. */
+
+/* From now on this thread uses the device that burn_vk_open finds by this name or number; NULL: the one that threads
+ * use without it. Opens it. Calls of threads that use different devices run at the same time. To a call memory of
+ * another device is the host's; what is allocated, counted, watched or closed is the thread's device's. A device by two
+ * names is two, each with memory of its own. 0 or a negative code, with which the thread stays where it was. */
+int burn_gpu_use(const char *device);
+
+/* Copies between devices and the host, whose memory both may be, when no call runs there: what a device has is slow to
+ * read for the host itself. 0 or a negative code. */
+int burn_gpu_copy(void *to, const void *from, size_t bytes);
 
 /* Aligned to 256 bytes, zeroed; NULL: there is no device, or no room (burn_gpu_error says why). */
 void *burn_gpu_memory(size_t bytes);

@@ -30,6 +30,7 @@ enum {
     SETS_MAX = 4096,
     COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
     RECORDED = 4, /* lists of commands that are kept */
+    DEVICES_MAX = 16,
 };
 
 typedef struct Place { /* a part of the buffer; they follow one another */
@@ -71,8 +72,10 @@ typedef struct Recorded { /* a list with its commands as they were recorded */
     size_t count, room; /* count: 0: there is none */
 } Recorded;
 
+struct Device;
 typedef struct {
     burn_gpu_call calls; /* first: what generated code has of it */
+    struct Device *device;
     burn_vk *vk;
     burn_vk_own gpu;
     VkPhysicalDeviceMemoryProperties kinds;
@@ -117,9 +120,17 @@ typedef struct {
     int code;
 } Steps;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held by the call that runs */
-static Steps *open_steps;
-static char error_text[256];
+typedef struct Device { /* one that threads use; the first is the one that BURN_VK_DEVICE names */
+    char name[64];
+    pthread_mutex_t lock; /* held by the call that runs */
+    Steps *open;
+} Device;
+
+static Device devices[DEVICES_MAX] = { { .lock = PTHREAD_MUTEX_INITIALIZER } };
+static size_t device_count = 1;
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local Device *used; /* by this thread; NULL: the first */
+static _Thread_local char error_text[256];
 
 static const burn_gpu_call steps_calls;
 
@@ -164,22 +175,27 @@ static void device_read(Steps *s)
     vkGetPhysicalDeviceMemoryProperties(s->gpu.physical, &s->kinds);
 }
 
-/* Opens the device, with the lock held. */
-static int steps_open(void)
+static Device *device_used(void) { return used != NULL ? used : &devices[0]; }
+
+/* Opens the device, with its lock held. */
+static int steps_open(Device *d)
 {
-    if (open_steps != NULL)
+    if (d->open != NULL) {
+        d->open->code = BURN_OK;
         return BURN_OK;
+    }
     Steps *s = calloc(1, sizeof *s);
     if (s == NULL)
         return BURN_ENOMEM;
     s->calls = steps_calls;
-    int code = burn_vk_open(&s->vk, NULL);
+    s->device = d;
+    int code = burn_vk_open(&s->vk, d == &devices[0] ? NULL : d->name);
     if (code != BURN_OK)
         failed(s, code, burn_vk_last_error(NULL), code);
     else
         device_read(s);
     if (s->code == BURN_OK && buffer_open(s) && sets_open(s) && commands_open(s))
-        open_steps = s;
+        d->open = s;
     code = s->code;
     if (code != BURN_OK)
         steps_free(s);
@@ -427,7 +443,7 @@ static int steps_end(burn_gpu_call *calls, int code)
         if (s->places[i].temporary)
             place_give(s, &s->places[i]);
     places_join(s);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&s->device->lock);
     return own != BURN_OK ? own : code;
 }
 
@@ -448,63 +464,132 @@ static const burn_gpu_call steps_calls = {
 
 int burn_gpu_begin(burn_gpu_call **out)
 {
+    Device *d = device_used();
     *out = NULL;
-    pthread_mutex_lock(&lock);
-    const int code = steps_open();
+    pthread_mutex_lock(&d->lock);
+    const int code = steps_open(d);
     if (code != BURN_OK) {
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&d->lock);
         return code;
     }
-    open_steps->code = BURN_OK;
-    *out = &open_steps->calls;
+    *out = &d->open->calls;
     return BURN_OK;
+}
+
+/* --- devices ----------------------------------------------------------------------------------------------------- */
+
+/* The device of that name, known from now on; NULL: there are too many, or the name is too long. */
+static Device *device_named(const char *name)
+{
+    Device *found = name == NULL ? &devices[0] : NULL;
+    pthread_mutex_lock(&devices_lock);
+    for (size_t i = 1; i < device_count && found == NULL; i++)
+        found = strcmp(devices[i].name, name) == 0 ? &devices[i] : NULL;
+    if (found == NULL && device_count < DEVICES_MAX && strlen(name) < sizeof found->name &&
+        pthread_mutex_init(&devices[device_count].lock, NULL) == 0) {
+        found = &devices[device_count];
+        strcpy(found->name, name);
+        device_count++;
+    }
+    pthread_mutex_unlock(&devices_lock);
+    return found;
+}
+
+int burn_gpu_use(const char *device)
+{
+    Device *d = device_named(device);
+    if (d == NULL) {
+        snprintf(error_text, sizeof error_text, "more than %d devices, or a name that is too long", DEVICES_MAX - 1);
+        return BURN_ELIMIT;
+    }
+    pthread_mutex_lock(&d->lock);
+    const int code = steps_open(d);
+    pthread_mutex_unlock(&d->lock);
+    used = code == BURN_OK ? d : used;
+    return code;
+}
+
+static size_t devices_known(void)
+{
+    pthread_mutex_lock(&devices_lock);
+    const size_t count = device_count;
+    pthread_mutex_unlock(&devices_lock);
+    return count;
+}
+
+/* The open device in whose memory that lies, with its lock held; NULL: it is the host's. */
+static Device *device_of(const void *memory)
+{
+    const size_t count = devices_known();
+    for (size_t i = 0; i < count; i++) {
+        pthread_mutex_lock(&devices[i].lock);
+        if (devices[i].open != NULL && is_inside(devices[i].open, memory))
+            return &devices[i];
+        pthread_mutex_unlock(&devices[i].lock);
+    }
+    return NULL;
 }
 
 /* --- the caller's memory ----------------------------------------------------------------------------------------- */
 
 void *burn_gpu_memory(size_t bytes)
 {
+    Device *d = device_used();
     unsigned char *memory = NULL;
-    pthread_mutex_lock(&lock);
-    if (steps_open() == BURN_OK) {
-        open_steps->code = BURN_OK;
-        memory = place_take(open_steps, bytes, FOR_THE_CALLER);
-    }
+    pthread_mutex_lock(&d->lock);
+    if (steps_open(d) == BURN_OK)
+        memory = place_take(d->open, bytes, FOR_THE_CALLER);
     if (memory != NULL)
         memset(memory, 0, bytes);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&d->lock);
     return memory;
 }
 
 void burn_gpu_memory_free(void *memory)
 {
-    pthread_mutex_lock(&lock);
-    Steps *s = open_steps;
-    for (size_t i = 0; s != NULL && memory != NULL && i < s->place_count; i++)
+    Device *d = device_of(memory);
+    if (d == NULL)
+        return;
+    Steps *s = d->open;
+    for (size_t i = 0; i < s->place_count; i++)
         if (s->map + s->places[i].at == (unsigned char *)memory)
             place_give(s, &s->places[i]);
-    if (s != NULL)
-        places_join(s);
-    pthread_mutex_unlock(&lock);
+    places_join(s);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* What a device has comes to the host as a call's results do; the host writes a device's memory itself. */
+int burn_gpu_copy(void *to, const void *from, size_t bytes)
+{
+    Device *d = device_of(from);
+    if (d == NULL) {
+        memcpy(to, from, bytes);
+        return BURN_OK;
+    }
+    Steps *s = d->open;
+    s->code = BURN_OK;
+    if (grown(s, (void **)&s->backs, s->back_count, &s->back_room, sizeof *s->backs))
+        s->backs[s->back_count++] = (Back){ to, from, bytes };
+    return steps_end(&s->calls, s->code);
 }
 
 void burn_gpu_usage(size_t *now, size_t *most)
 {
-    pthread_mutex_lock(&lock);
-    *now = open_steps != NULL ? open_steps->used : 0;
-    *most = open_steps != NULL ? open_steps->used_most : 0;
-    pthread_mutex_unlock(&lock);
+    Device *d = device_used();
+    pthread_mutex_lock(&d->lock);
+    *now = d->open != NULL ? d->open->used : 0;
+    *most = d->open != NULL ? d->open->used_most : 0;
+    pthread_mutex_unlock(&d->lock);
 }
 
 int burn_gpu_watch(burn_gpu_watcher *watcher, void *context)
 {
-    pthread_mutex_lock(&lock);
-    int code = steps_open();
-    if (code == BURN_OK) {
-        open_steps->code = BURN_OK;
-        code = times_open(open_steps, watcher, context);
-    }
-    pthread_mutex_unlock(&lock);
+    Device *d = device_used();
+    pthread_mutex_lock(&d->lock);
+    int code = steps_open(d);
+    if (code == BURN_OK)
+        code = times_open(d->open, watcher, context);
+    pthread_mutex_unlock(&d->lock);
     return code;
 }
 
@@ -512,9 +597,10 @@ const char *burn_gpu_error(void) { return error_text; }
 
 void burn_gpu_close(void)
 {
-    pthread_mutex_lock(&lock);
-    if (open_steps != NULL)
-        steps_free(open_steps);
-    open_steps = NULL;
-    pthread_mutex_unlock(&lock);
+    Device *d = device_used();
+    pthread_mutex_lock(&d->lock);
+    if (d->open != NULL)
+        steps_free(d->open);
+    d->open = NULL;
+    pthread_mutex_unlock(&d->lock);
 }

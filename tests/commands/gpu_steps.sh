@@ -251,17 +251,18 @@ for options in "--target generic" "--target vulkan" "--target vulkan --train-mem
     result $? "and where what goes back is staged"
 done
 # in 16 bits between kernels, over weights of 32: a step that goes either way moves a weight by at most the rate. Of
-# convolutions the channels lie last then, forward and back: with strides, of one point, depthwise, before a pool
+# convolutions the channels lie last then, forward and back: with strides, of one point, depthwise, before a pool.
+# But for that nothing in it has a kink, beside which a rounding would take another way
 cat >maps.c <<'END'
 #include <burncc/model.h>
 MODEL(net)
 {
     Tensor x = input("x", F32, symbol("batch"), 1, 8, 8);
-    x = relu(batch_norm(conv2d(x, "a", 16, 3, .padding = 1, .bias = NO), "an"));
-    Tensor y = relu(conv2d(x, "b", 16, 3, .padding = 1, .stride = 2));
+    x = silu(batch_norm(conv2d(x, "a", 16, 3, .padding = 1, .bias = NO), "an"));
+    Tensor y = silu(conv2d(x, "b", 16, 3, .padding = 1, .stride = 2));
     y = conv2d(y, "c", 16, 3, .padding = 1, .groups = 16);
-    x = relu(add(conv2d(x, "d", 16, 1, .stride = 2), max_pool2d(y, 3, .stride = 1, .padding = 1)));
-    x = relu(conv2d(x, "e", 24, 2));
+    x = silu(add(conv2d(x, "d", 16, 1, .stride = 2), max_pool2d(y, 3, .stride = 1, .padding = 1)));
+    x = silu(conv2d(x, "e", 24, 2));
     output("scores", linear(flatten(adaptive_avg_pool2d(x, 1), 1), "out", 5));
 }
 END
@@ -279,6 +280,94 @@ for net in model maps; do
         close "about the same losses and weights of $net in $precision" "$net generic.txt" "$net $precision.txt" 0.02
     done
 done
+# ---- two devices: each a thread's own, with parameters of its own; gradients are summed on the host
+cat >devices.c <<'END'
+#include "net.h"
+#include <burn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+enum { BATCH = 3, NUMBERS = sizeof(net_params) / sizeof(float) };
+typedef struct Part { const char *device; int code; float loss; net_params *sum; net_params grads; } Part;
+static float x[2][BATCH * 64];
+static int64_t target[2][BATCH] = { { 4, 0, 2 }, { 1, 3, 0 } };
+static pthread_barrier_t meeting;
+static Part parts[2];
+
+static void *learn(void *argument)
+{
+    Part *p = argument;
+    const int me = (int)(p - parts);
+    size_t now, most;
+    p->code = burn_gpu_use(p->device);
+    if (p->code) return puts(burn_gpu_error()), NULL;
+    net_params *params = burn_gpu_memory(sizeof *params), *grads = burn_gpu_memory(sizeof *grads);
+    net_state *state = burn_gpu_memory(sizeof *state);
+    net_gradients_workspace *work = burn_gpu_memory(sizeof *work);
+    net_params_init(params);
+    for (int step = 0; step < 4; step++) {
+        p->code = p->code ? p->code : net_gradients(work, x[me], params, target[me], &p->loss, grads);
+        p->code = p->code ? p->code : burn_gpu_copy(&p->grads, grads, sizeof *grads);
+        pthread_barrier_wait(&meeting);
+        net_params sum = parts[0].grads;
+        for (int i = 0; i < NUMBERS; i++)
+            ((float *)(void *)&sum)[i] = 0.5f * (((float *)(void *)&sum)[i] + ((float *)(void *)&parts[1].grads)[i]);
+        pthread_barrier_wait(&meeting);
+        p->code = p->code ? p->code : burn_gpu_copy(grads, &sum, sizeof sum);
+        p->code = p->code ? p->code :
+            net_update(0.01f, 0.9f, 0.999f, 1e-3f, 0, (float)(step + 1), params, grads, state);
+    }
+    if (!p->code) p->code = burn_gpu_copy(p->sum, params, sizeof *params);
+    burn_gpu_usage(&now, &most);
+    if (now < 3 * sizeof *params) p->code = 9;
+    burn_gpu_memory_free(grads);
+    return NULL;
+}
+
+int main(void)
+{
+    for (int i = 0; i < 2 * BATCH * 64; i++) (&x[0][0])[i] = sinf(0.7f * (float)i);
+    pthread_barrier_init(&meeting, NULL, 2);
+    if (burn_gpu_use("no such device") != BURN_ENODEV || !strstr(burn_gpu_error(), "no such device")) return 1;
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) {
+        parts[i] = (Part){ .device = i ? "#0" : NULL, .sum = malloc(sizeof(net_params)) };
+        pthread_create(&thread[i], NULL, learn, &parts[i]);
+    }
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+    if (parts[0].code || parts[1].code) return 2;
+    if (memcmp(parts[0].sum, parts[1].sum, sizeof(net_params))) return 3;
+    for (int i = 0; i < 2; i++) printf("%.9g ", (double)parts[i].loss);
+    for (int i = 0; i < NUMBERS; i += 7) printf("%.9g ", (double)((float *)(void *)parts[0].sum)[i]);
+    if (burn_gpu_use("#0")) return 4;
+    burn_gpu_close();
+    return burn_gpu_use(NULL) ? 5 : (burn_gpu_close(), 0);
+}
+END
+cat >alone.h <<'END'
+/* the same by any target, with the host's memory */
+#include <stdlib.h>
+#include <string.h>
+#define BURN_ENODEV -7
+#define burn_gpu_use(device) ((device) != NULL && strlen(device) > 2 ? BURN_ENODEV : 0)
+#define burn_gpu_memory(bytes) calloc(1, bytes)
+#define burn_gpu_memory_free(memory) free(memory)
+#define burn_gpu_copy(to, from, bytes) (memcpy(to, from, bytes), 0)
+#define burn_gpu_usage(now, most) (*(now) = *(most) = (size_t)1 << 40)
+#define burn_gpu_error() "no such device"
+#define burn_gpu_close() ((void)0)
+END
+sed 's/<burn.h>/"alone.h"/' devices.c >alone.c
+made maps.c --train --optimizer adam --dim batch=3 --target generic
+link alone.c net.o -o devices >out 2>err && ./devices >"devices generic.txt" 2>err
+result $? "two threads, without a device: $(head -3 err)"
+made maps.c --train --optimizer adam --dim batch=3 --target vulkan
+link devices.c net.o -o devices >out 2>err && ./devices >"devices vulkan.txt" 2>err
+result $? "two threads with a device each: $(head -3 err)"
+close "the same losses and weights by two devices" "devices generic.txt" "devices vulkan.txt"
+
 # products of widths that are multiples of four, and not: what is wide in the forward pass lies across in the backward
 cat >wide.c <<'END'
 #include <burncc/model.h>
