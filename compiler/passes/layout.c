@@ -417,11 +417,15 @@ static Value *keep_conv(Graph *g, Node *n) {
     return layout_product(g, n->in[0], n->in[1], &n->out[0]->type);
 }
 
-// A convolution over the batch, as those are that give gradients by weights: where its input lies last is where its
-// points are summed, so it stays, and a back end that finds products in loops reads both factors as they lie.
+// A convolution over the batch, as those are that give gradients by weights: its first axis, the channels, lies last in
+// what it reads, and its last ones are summed. It stays, and a back end that finds products in loops reads both factors
+// as they lie.
 static bool sums_the_batch(const Layout *l, const Node *n) {
+    if (!l->in_loops || n->op != OP_Conv) return false;
     const Value *x = n->in[0];
-    return l->in_loops && n->op == OP_Conv && is_ours(l, x) && perm_of(x)[0] == x->type.rank - 1;
+    int64_t axis = 0;
+    for (; x->def && x->def->op == OP_Transpose; x = x->def->in[0]) axis = perm_of(x)[axis];
+    return axis == x->type.rank - 1;
 }
 
 static void layout_graph(Layout *l, Graph *g, const Backend *b) {

@@ -61,6 +61,7 @@ bool pass_requantize(Graph *g, const Options *o);       // o: whether integers a
 bool pass_layout(Graph *g, const Options *o);           // o: whose back end takes some as they are
 bool pass_point_conv(Graph *g);
 bool pass_unfold_conv(Graph *g);
+bool pass_block_conv(Graph *g);
 bool pass_split_scan(Graph *g);
 bool pass_split_reduce(Graph *g);
 bool pass_split_matmul(Graph *g, const Options *o);     // o: whose back end says into how many
