@@ -142,7 +142,7 @@ static void print_call(RunText *r, const Kernel *k, int depth) {
     const int fails = kernel_fails(k);
     text_printf(&r->body, fails ? "if (%s(%s" : "%s(%s", t->function, c_arguments_text(r, &arguments, false));
     if (fails)
-        text_printf(&r->body, ")) return %d; /* BURN_%s */\n", fails, fails == -5 ? "ELIMIT" : "EFORMAT");
+        text_printf(&r->body, ") != 0) return %d; /* BURN_%s */\n", fails, fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");
 }
 

@@ -28,7 +28,7 @@
 // A square root that sets errno is a call in every loop; nothing here reads errno.
 #define C_SQRT(T, S, F)                                                                                                \
     { "burn_sqrt_" S, "#if defined(__GNUC__)\n"                                                                        \
-        "extern " T " sqrt" F "(" T ") __attribute__((const));  /* no errno: loops become vector code */\n#endif\n"    \
+        "extern " T " sqrt" F "(" T " x) __attribute__((const));  /* no errno: loops become vector code */\n#endif\n" \
       "static inline " T " burn_sqrt_" S "(" T " x) {\n    return sqrt" F "(x);\n}\n" }
 
 #define C_INT(T, S)                                                                                                    \
@@ -206,7 +206,7 @@ const Helper spell_c_helpers[] = {
     FN("double", "burn_f64_of_bits", "uint64_t u",
         "const union { uint64_t from; double to; } bits = {u};\n    return bits.to;"),
     FN("float", "burn_f16_to_f32", "uint16_t h",
-        "uint32_t m = (h & 0x7fffu) << 13, sign = (uint32_t)(h & 0x8000u) << 16;\n"
+        "uint32_t m = ((uint32_t)h & 0x7fffu) << 13, sign = ((uint32_t)h & 0x8000u) << 16;\n"
         "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"
         "    return burn_f32_of_bits(sign | burn_f32_bits(burn_select_f32(m >= 0x0f800000u, burn_f32_of_bits(m | "
         "0x7f800000u), finite)));"),

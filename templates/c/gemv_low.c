@@ -118,7 +118,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
                 }
             }
 #if K % (32 / BITS)
-            if (depth % PER) {
+            if (depth % PER != 0) {
                 BURN_UNROLL
                 for (int t = 0; t < TOGETHER; t++) {
                     BURN_UNROLL

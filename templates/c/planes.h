@@ -83,7 +83,7 @@ typedef struct burn_planes_window {
 } burn_planes_window;
 
 /* Is row y of what a tile's windows cover in the window of its i'th output? */
-BURN_INLINE int burn_planes_in(burn_planes_window g, int y, int i)
+BURN_INLINE bool burn_planes_in(burn_planes_window g, int y, int i)
 {
     return y >= i * g.sh && (y - i * g.sh) % g.dh == 0 && (y - i * g.sh) / g.dh < g.kh;
 }

@@ -31,7 +31,7 @@
  *   8.14   restrict says what callers promise; without it each store makes the next load wait
  *   10.3, 10.4, 10.7, 10.8  distances are ptrdiff_t, sizes size_t, constants int; bytes are widened to be subtracted
  *   20.7   parameters of macros that are names have no parentheses
- *   21.1   INFINITY, NAN and isnan where there is no math.h
+ *   21.1, 21.2  INFINITY, NAN and isnan where there is no math.h; square roots are declared as free of errno
  */
 #endif
 #if HAS_FILES
