@@ -131,6 +131,9 @@ typedef struct Units {
     bool runs[2];
 } Units;
 
+// Attention on a GPU's matrix units: subgroups of a workgroup, tiles of 16 queries of each, keys of a block.
+typedef struct AttentionUnits { int tiles, subgroups, keys; } AttentionUnits;
+
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
     Expr *score;                                        // of E_Acc, the first product's element
@@ -144,8 +147,7 @@ typedef struct Attention {
     // score's; shared: the axis b2 has the same keys and values
     Expr *pass, *passed, *dscore;
     bool shared;
-    // GPUs: queries of a workgroup on matrix units; 0: it is not for these
-    int units;
+    AttentionUnits units;                               // GPUs: on matrix units; all 0: it is not for these
 } Attention;
 
 // Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around

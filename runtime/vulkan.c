@@ -88,6 +88,7 @@ struct burn_vk {
     pthread_mutex_t cache_lock; /* of the file of pipelines */
     burn_vk_features features; /* those that are on */
     bool has_shuffles; /* of values within subgroups, in compute shaders */
+    bool has_nearest_f16; /* conversions to 16-bit floats that round to the nearest, where a shader asks for it */
     bool has_f16_matrices, has_bf16_matrices; /* of 16 x 16 x 16, by subgroups of 32, with sums in f32; they are on */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;

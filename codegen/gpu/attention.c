@@ -142,8 +142,10 @@ static void units(Printing *p, Shader *out) {
     const Attention *s = &k->attention;
     Arena *a = p->arena;
     out->matrices = strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
+    p->converts = out->matrices == DT_F16;
     const struct { const char *name; int64_t value; } numbers[] = { { "BATCH1", s->batch[1] },
-        { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n }, { "DK", s->k }, { "DV", s->d }, { "BM", s->units },
+        { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n }, { "DK", s->k }, { "DV", s->d },
+        { "TILES", s->units.tiles }, { "SUBGROUPS", s->units.subgroups }, { "BN", s->units.keys },
         { "EMPTY", s->empty }, { "MASKED", s->first || s->last } };
     Hole holes[MAX_HOLES];
     int n = 0;
@@ -162,8 +164,8 @@ static void units(Printing *p, Shader *out) {
     holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(p, out->matrices, "x") };
     n = print_common(p, &body, holes, n);
     template_fill(a, &body, "glsl/attention_mma.comp", n, holes);
-    glsl_shader(p, GLSL_MATRICES, "", body.at, out);
-    take_groups(k, s->units, out);
+    glsl_shader(p, GLSL_MATRICES "#extension GL_KHR_shader_subgroup_shuffle : require\n", "", body.at, out);
+    take_groups(k, (int64_t)16 * s->units.tiles * s->units.subgroups, out);
 }
 
 bool glsl_attention(Printing *p, Shader *out) {
@@ -175,7 +177,7 @@ bool glsl_attention(Printing *p, Shader *out) {
     int n = 0;
     Text body;
     Printing other = *p;
-    if (s->units) units(&other, out->instead = NEW(a, Shader));
+    if (s->units.tiles) units(&other, out->instead = NEW(a, Shader));
     text_init(&body, a);
     for (int i = 0; i < k->holes.n; i++)
         holes[n++] = (Hole){ k->holes.at[i].name, NULL, number_text(a, k->holes.at[i].value) };

@@ -53,8 +53,8 @@ const char *glsl_load_text(Arena *a, DType d, const char *element) {
 
 // In training gradients that are too large for f16 are to be seen.
 const char *glsl_bits_text(const Printing *p, DType d, const char *value) {
-    return arena_printf(p->arena, "burn_f32_to_%s%s(%s)", d == DT_F16 && !p->options->train ? "near_" : "",
-        dtype_name(d), value);
+    return arena_printf(p->arena, "burn_%s_%s%s(%s)", p->converts && d == DT_F16 ? "convert" : "f32_to",
+        d == DT_F16 && !p->options->train ? "near_" : "", dtype_name(d), value);
 }
 
 // A value of type `of` as an element of dtype d.
@@ -409,7 +409,7 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     print_views(p, &shader);
     print_push(p, &shader);
     print_parts(p, &shader);
-    text_printf(&shader, "%s\n", shared);
+    text_printf(&shader, "%s%s\n", p->converts ? GLSL_NEAREST : "", shared);
     spell_helpers(&spell_glsl, &shader, NULL, arena_printf(p->arena, "%s%s", guarded.at, body));
     text_printf(&shader, "%s%s", guarded.at, body);
     text_printf(&text, "#version 450\n%s", extensions);

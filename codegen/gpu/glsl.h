@@ -26,6 +26,7 @@ typedef struct Printing {
     int parts[DT_COUNT];                                // shared memory: slots of each dtype
     const Value *four[MAX_LANES_READ]; int n_four;      // of which a function, or a thread, has several elements
     unsigned paired;                                    // bits: of these two elements, each in two lanes
+    bool converts;                                      // the shader has float16: GLSL_MATRICES
     int lanes, lane_at;                                 // lanes.c: elements of a thread; which of `four` is read
 } Printing;
 
@@ -44,12 +45,15 @@ Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
 // the extensions of shaders on matrix units
+// shaders for matrix units. Where those are, float16 is: conversions to it round as this asks for, to the nearest
 #define GLSL_MATRICES \
     "#extension GL_KHR_memory_scope_semantics : require\n" \
     "#extension GL_KHR_shader_subgroup_basic : require\n" \
     "#extension GL_NV_cooperative_matrix : require\n" \
     "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n" \
-    "#extension GL_EXT_control_flow_attributes : require\n"
+    "#extension GL_EXT_control_flow_attributes : require\n" \
+    "#extension GL_EXT_spirv_intrinsics : require\n"
+#define GLSL_NEAREST "spirv_execution_mode(capabilities = [4467], 4462, 16);\n"      // RoundingModeRTE of 16 bits
 // gemm.c, and matrix.c of that and of product.c: on matrix units (Kernel.units)
 bool glsl_gemm(Printing *p, Shader *out);
 void glsl_matrix(Printing *p, Shader *out);

@@ -145,11 +145,13 @@ void glsl_matrix(Printing *p, Shader *out) {
     bool runs[2];
     Text body;
     out->matrices = strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
+    p->converts = out->matrices == DT_F16;
     text_init(&body, p->arena);
     (gemm ? operands : factors)(p, &body, out->matrices, wide, runs, holes, &n);
     const struct { const char *name; Dim value; } numbers[] = { { "BATCH", batch }, { "M", m }, { "N", n_columns },
         { "K", terms }, { "BM", b->bm }, { "BN", b->bn }, { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn },
-        { "SLICES", b->slices }, { "SHARES", u->shares }, { "A_WIDE", wide[0] }, { "B_WIDE", wide[1] },
+        { "SLICES", b->slices }, { "HALVES", b->halves },
+        { "SHARES", u->shares }, { "A_WIDE", wide[0] }, { "B_WIDE", wide[1] },
         { "A_RUNS", runs[0] }, { "B_RUNS", runs[1] } };
     for (size_t i = 0; i < COUNT(numbers); i++)
         holes[n++] = (Hole){ numbers[i].name, NULL, number_text(p->arena, numbers[i].value) };

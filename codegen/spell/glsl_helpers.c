@@ -117,6 +117,10 @@ const Helper spell_glsl_helpers[] = {
     // of --precision f16: what is too large for it becomes the largest, not infinite
     GL("uint", "burn_f32_to_near_f16", "float v",
         "return burn_f32_to_f16(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0));"),
+    // the same in shaders that have float16, and have asked for that rounding (codegen/gpu/glsl.h)
+    GL("uint", "burn_convert_f16", "float v", "return packFloat2x16(f16vec2(float16_t(v), float16_t(0.0)));"),
+    GL("uint", "burn_convert_near_f16", "float v",
+        "return burn_convert_f16(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0));"),
     GL("float", "burn_f16_to_f32", "uint h", "return unpackHalf2x16(h).x;"),
     GL("float", "burn_round_f16", "float v", "return burn_f16_to_f32(burn_f32_to_f16(v));"),
     GL("vec4", "burn_f16x4_to_f32", "uvec2 h", "return vec4(unpackHalf2x16(h.x), unpackHalf2x16(h.y));"),

@@ -215,8 +215,11 @@ static bool memory_is_shared(const burn_vk *vk)
 /* What there is to know of a device, whoever made it. */
 static int device_read(burn_vk *vk)
 {
+    VkPhysicalDeviceVulkan12Properties properties12 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES
+    };
     VkPhysicalDeviceVulkan11Properties properties11 = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, .pNext = &properties12
     };
     VkPhysicalDeviceProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
         .pNext = &properties11 };
@@ -228,6 +231,7 @@ static int device_read(burn_vk *vk)
     vk->allocation_max = properties11.maxMemoryAllocationSize;
     vk->has_shuffles = (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                        (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+    vk->has_nearest_f16 = properties12.shaderRoundingModeRTEFloat16;
     vk->spins = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     const char *staging = getenv("BURN_VK_STAGING");
     vk->is_shared = (staging == NULL || staging[0] == '\0') && memory_is_shared(vk);

@@ -40,7 +40,7 @@ layout(set = 0, binding = 0, std430) buffer Memory4 { vec4 memory4[]; };
 #define BM 32
 #define BN 32
 #define TM 4
-#define ACROSS 8
+#define ACROSS 16
 #define CK 64
 #define CV 64
 #define QUERY_WIDE 1
@@ -64,13 +64,18 @@ const int THREADS = BM / TM * ACROSS, KEYS = BN / ACROSS;
 const int K4 = (DK + 3) / 4, V4 = (DV + 3) / 4;         /* vectors of a query and of a value */
 const int CK4 = CK / 4, CV4 = CV / 4, EACH = (CV4 + ACROSS - 1) / ACROSS;
 const int K_PIECES = (K4 + CK4 - 1) / CK4, V_PIECES = (V4 + CV4 - 1) / CV4;
-/* in vectors; a row's last one is room alone, so that threads of neighbouring keys meet other banks */
-const int PITCH = (CK4 > CV4 ? CK4 : CV4) + 1, QUERY_PITCH = K_PIECES * CK4 + 1, P_PITCH = BN / 4 + 1;
+/* in vectors: rows of pieces of queries and keys, of values and of shares. Neighbouring rows have their vectors in
+ * another order, eight of which there are, so that their readers meet other banks */
+const int KEY_PITCH = (CK4 + 7) / 8 * 8, QUERY_PITCH = K_PIECES * KEY_PITCH, SHARE_PITCH = (BN / 4 + 7) / 8 * 8;
+const int KEYS_SIZE = BN * KEY_PITCH > BM * SHARE_PITCH ? BN * KEY_PITCH : BM * SHARE_PITCH;
+const int VALUES_SIZE = BN * CV4 > BM * ACROSS / 4 ? BN * CV4 : BM * ACROSS / 4;
+const int KEYS_EACH = (BN * CK4 + THREADS - 1) / THREADS, VALUES_EACH = (BN * CV4 + THREADS - 1) / THREADS;
+const int APART = BM / TM;                              /* queries of a thread */
 
 layout(local_size_x = THREADS) in;
 
-shared vec4 queries[BM * QUERY_PITCH], block[BN * PITCH], shares[BM * P_PITCH];
-shared float tops[BM * ACROSS];
+/* keys, then shares of those queries; tops, then values */
+shared vec4 queries[BM * QUERY_PITCH], block[KEYS_SIZE], block_values[VALUES_SIZE];
 
 /* the four elements from k on, 0 where there are none */
 vec4 query_at(const int b0, const int b1, const int b2, const int m, const int k)
@@ -115,6 +120,41 @@ vec4 value_at(const int b0, const int b1, const int b2, const int n, const int d
     return x;
 }
 
+/* vector `at` of row `row` */
+int place(const int row, const int at, const int pitch) { return row * pitch + (at ^ row & 7); }
+
+/* What other threads of a query should know. */
+void tell(const int i, const float x) { block_values[i / 4][i % 4] = x; }
+float told(const int i) { return block_values[i / 4][i % 4]; }
+
+/* Piece c of the keys, and of the values, from n0 on, into registers. */
+#define BRING_KEYS(n0, c) \
+    [[unroll]] for (int i = 0; i < KEYS_EACH; i++) { \
+        const int v = local + i * THREADS, n = (n0) + v / CK4; \
+        next[i] = vec4(0.0); \
+        if (n < stop && (BN * CK4 % THREADS == 0 || v < BN * CK4)) \
+            next[i] = key_at(b0, b1, b2, n, ((c) * CK4 + v % CK4) * 4); \
+    }
+#define BRING_VALUES(n0, c) \
+    [[unroll]] for (int i = 0; i < VALUES_EACH; i++) { \
+        const int v = local + i * THREADS, n = (n0) + v / CV4; \
+        next[i] = vec4(0.0); \
+        if (n < stop && (BN * CV4 % THREADS == 0 || v < BN * CV4)) \
+            next[i] = value_at(b0, b1, b2, n, ((c) * CV4 + v % CV4) * 4); \
+    }
+#define PUT_KEYS \
+    [[unroll]] for (int i = 0; i < KEYS_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (BN * CK4 % THREADS == 0 || v < BN * CK4) \
+            block[place(v / CK4, v % CK4, KEY_PITCH)] = next[i]; \
+    }
+#define PUT_VALUES \
+    [[unroll]] for (int i = 0; i < VALUES_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (BN * CV4 % THREADS == 0 || v < BN * CV4) \
+            block_values[v] = next[i]; \
+    }
+
 void main()
 {
     const float lowest = uintBitsToFloat(0xff800000u);
@@ -122,12 +162,13 @@ void main()
     const int m0 = int(gl_WorkGroupID.x) * BM, b0 = int(gl_WorkGroupID.z);
     const int b1 = int(gl_WorkGroupID.y) / BATCH2, b2 = int(gl_WorkGroupID.y) % BATCH2;
     float top[TM], total[TM];
-    vec4 sums[TM][V_PIECES][EACH];
-    for (int i = local; i < BM * QUERY_PITCH; i += THREADS) {
-        const int m = m0 + i / QUERY_PITCH;
-        queries[i] = vec4(0.0);
-        if (M % BM == 0 || m < M)
-            queries[i] = query_at(b0, b1, b2, m, i % QUERY_PITCH * 4);
+    vec4 sums[TM][V_PIECES][EACH], next[KEYS_EACH > VALUES_EACH ? KEYS_EACH : VALUES_EACH];
+    for (int i = local; i < BM * K_PIECES * CK4; i += THREADS) {
+        const int row = i / (K_PIECES * CK4), at = i % (K_PIECES * CK4);
+        vec4 x = vec4(0.0);
+        if (M % BM == 0 || m0 + row < M)
+            x = query_at(b0, b1, b2, m0 + row, at * 4);
+        queries[place(row, at / CK4 * KEY_PITCH + at % CK4, QUERY_PITCH)] = x;
     }
     [[unroll]] for (int i = 0; i < TM; i++) {
         top[i] = lowest;
@@ -145,24 +186,25 @@ void main()
     }
     from = min(from, stop) / BN * BN;
 #endif
+    BRING_KEYS(from, 0)
     for (int n0 = from; n0 < stop; n0 += BN) {
         float score[TM][KEYS];
         [[unroll]] for (int i = 0; i < TM; i++)
             [[unroll]] for (int j = 0; j < KEYS; j++) score[i][j] = 0.0;
-        for (int c = 0; c < K_PIECES; c++) {
+        [[unroll]] for (int c = 0; c < K_PIECES; c++) {
             barrier(); /* the block's last readers are done; the queries are there */
-            for (int i = local; i < BN * CK4; i += THREADS) {
-                const int n = n0 + i / CK4;
-                vec4 x = vec4(0.0);
-                if (n < stop)
-                    x = key_at(b0, b1, b2, n, (c * CK4 + i % CK4) * 4);
-                block[i / CK4 * PITCH + i % CK4] = x;
-            }
+            PUT_KEYS
             barrier();
-            for (int k = 0; k < CK4; k++) {
+            if (c + 1 < K_PIECES) {
+                BRING_KEYS(n0, c + 1)
+            } else {
+                BRING_VALUES(n0, 0)
+            }
+            [[dont_unroll]] for (int k = 0; k < CK4; k++) {
                 vec4 x[TM], y[KEYS];
-                [[unroll]] for (int i = 0; i < TM; i++) x[i] = queries[(ty * TM + i) * QUERY_PITCH + c * CK4 + k];
-                [[unroll]] for (int j = 0; j < KEYS; j++) y[j] = block[(tx + ACROSS * j) * PITCH + k];
+                [[unroll]] for (int i = 0; i < TM; i++)
+                    x[i] = queries[place(ty + APART * i, c * KEY_PITCH + k, QUERY_PITCH)];
+                [[unroll]] for (int j = 0; j < KEYS; j++) y[j] = block[place(tx + ACROSS * j, k, KEY_PITCH)];
                 [[unroll]] for (int i = 0; i < TM; i++)
                     [[unroll]] for (int j = 0; j < KEYS; j++) {
                         score[i][j] = fma(x[i].x, y[j].x, score[i][j]);
@@ -173,7 +215,7 @@ void main()
             }
         }
         [[unroll]] for (int i = 0; i < TM; i++) {
-            const int m = m0 + ty * TM + i;
+            const int m = m0 + ty + APART * i;
             float most = lowest;
             [[unroll]] for (int j = 0; j < KEYS; j++) {
                 const int n = n0 + tx + ACROSS * j;
@@ -183,14 +225,15 @@ void main()
                 score[i][j] = x;
                 most = x > most ? x : most;
             }
-            tops[(ty * TM + i) * ACROSS + tx] = most;
+            tell((ty + APART * i) * ACROSS + tx, most);
         }
         barrier();
         /* a share's place: those of one thread stand together */
         [[unroll]] for (int i = 0; i < TM; i++) {
+            const int row = ty + APART * i;
             const float before = top[i];
             [[unroll]] for (int j = 0; j < ACROSS; j++) {
-                const float other = tops[(ty * TM + i) * ACROSS + j];
+                const float other = told(row * ACROSS + j);
                 top[i] = other > top[i] ? other : top[i];
             }
             /* exp(-inf - 0) is 0; a NaN is never the top, but comes into the sum */
@@ -200,31 +243,29 @@ void main()
                 const float e = score[i][j] == lowest ? 0.0 : exp(score[i][j] - shift);
                 const int at = tx * KEYS + j;
                 sum += e;
-                shares[(ty * TM + i) * P_PITCH + at / 4][at % 4] = e;
+                block[place(row, at / 4, SHARE_PITCH)][at % 4] = e;
             }
             total[i] = total[i] * scale + sum;
             [[unroll]] for (int c = 0; c < V_PIECES; c++)
                 [[unroll]] for (int j = 0; j < EACH; j++) sums[i][c][j] *= scale;
         }
         [[unroll]] for (int c = 0; c < V_PIECES; c++) {
-            if (c > 0)
-                barrier();
-            for (int i = local; i < BN * CV4; i += THREADS) {
-                const int n = n0 + i / CV4;
-                vec4 x = vec4(0.0);
-                if (n < stop)
-                    x = value_at(b0, b1, b2, n, (c * CV4 + i % CV4) * 4);
-                block[i / CV4 * PITCH + i % CV4] = x;
-            }
+            barrier(); /* the tops were read, or the last piece */
+            PUT_VALUES
             barrier();
-            for (int q = 0; q < BN / 4; q++) {
+            if (c + 1 < V_PIECES) {
+                BRING_VALUES(n0, c + 1)
+            } else {
+                BRING_KEYS(n0 + BN, 0)
+            }
+            [[dont_unroll]] for (int q = 0; q < BN / 4; q++) {
                 vec4 p[TM];
-                [[unroll]] for (int i = 0; i < TM; i++) p[i] = shares[(ty * TM + i) * P_PITCH + q];
+                [[unroll]] for (int i = 0; i < TM; i++) p[i] = block[place(ty + APART * i, q, SHARE_PITCH)];
                 [[unroll]] for (int s = 0; s < 4; s++) {
                     const int at = q * 4 + s, key = at / KEYS + ACROSS * (at % KEYS);
                     [[unroll]] for (int j = 0; j < EACH; j++)
                         if (CV4 % ACROSS == 0 || tx + ACROSS * j < CV4) {
-                            const vec4 v = block[key * PITCH + tx + ACROSS * j];
+                            const vec4 v = block_values[key * CV4 + tx + ACROSS * j];
                             [[unroll]] for (int i = 0; i < TM; i++)
                                 sums[i][c][j] = fma(vec4(p[i][s]), v, sums[i][c][j]);
                         }
@@ -234,12 +275,12 @@ void main()
     }
     /* the totals of the threads of a row */
     barrier();
-    [[unroll]] for (int i = 0; i < TM; i++) tops[(ty * TM + i) * ACROSS + tx] = total[i];
+    [[unroll]] for (int i = 0; i < TM; i++) tell((ty + APART * i) * ACROSS + tx, total[i]);
     barrier();
     [[unroll]] for (int i = 0; i < TM; i++) {
-        const int m = m0 + ty * TM + i;
+        const int m = m0 + ty + APART * i;
         float sum = 0.0;
-        [[unroll]] for (int j = 0; j < ACROSS; j++) sum += tops[(ty * TM + i) * ACROSS + j];
+        [[unroll]] for (int j = 0; j < ACROSS; j++) sum += told((ty + APART * i) * ACROSS + j);
         const bool lost = EMPTY == 2 && isnan(sum), none = sum == 0.0;
         const float divisor = none ? 1.0 : sum, otherwise = EMPTY == 0 ? uintBitsToFloat(0x7fc00000u) : 0.0;
         if (M % BM == 0 || m < M) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Attention on a GPU's matrix units: attention.comp's function of queries, keys and values of 16 bits, sums in fp32.
  *
- * A workgroup has BM queries and meets BN keys at a time. Both products are of 16 x 16 matrices in shared memory, four
- * subgroups for each 16 queries: Q K^T leaves a block of scores there, of which eight threads for each query make
- * exp(score - top), in 16 bits, and with V that makes a block of the result, which the same threads add to what they
- * have so far, scaled where a larger score came. The next block's keys and values are on their way meanwhile.
+ * A workgroup has BM queries and meets BN keys at a time, a subgroup of it 16 * TILES queries, and nobody else's. Its
+ * queries and its sums stay in registers, as matrices of 16 x 16. Q K^T goes through a strip of shared memory of its
+ * own, where a row has two threads, which make exp(score - top) of it, in 16 bits: what is multiplied with V and added
+ * to the sums, which are scaled where a larger score came. So only the blocks of keys and values are anything that
+ * subgroups wait for each other for, and the next block is on its way meanwhile.
  *
  *   BATCH1 BATCH2     sizes of the inner axes of b; the outer one is the number of groups along z
  *   M N DK DV         queries, keys, length of a query and of a value
- *   BM                16 or 32
+ *   TILES SUBGROUPS   BM is 16 * TILES * SUBGROUPS
+ *   BN                keys of a block, a multiple of 32
  *   QUERY_WIDE KEY_WIDE VALUE_WIDE   1: the eights may be read, of one row, at multiples of 8
  *   QUERY(b0, b1, b2, m, k) KEY(b0, b1, b2, n, k) VALUE(b0, b1, b2, n, d)       an element's bits, and
  *   QUERY8 KEY8 VALUE8        those of eight from there on, as a uvec4
@@ -17,10 +19,11 @@
  *
  * Matrices' dimensions carry marks, and gemm_mma.comp says why.
  *
- * Threads: 8 * BM. Groups: ceil(M / BM) x (BATCH1 * BATCH2) x BATCH0. */
+ * Threads: 32 * SUBGROUPS. Groups: ceil(M / BM) x (BATCH1 * BATCH2) x BATCH0. */
 #version 450
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -34,7 +37,9 @@ layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
 #define N 128
 #define DK 64
 #define DV 64
-#define BM 32
+#define TILES 1
+#define SUBGROUPS 4
+#define BN 64
 #define QUERY_WIDE 1
 #define KEY_WIDE 1
 #define VALUE_WIDE 0
@@ -53,24 +58,31 @@ layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
 #define FINISH(acc, b0, b1, b2, m, d) memory[294912 + (m) * 768 + (b2) * 64 + (d)] = uint16_t(packHalf2x16(vec2(acc, 0.0)))
 // end holes
 
-const int BN = 64, MEMBERS = 8, THREADS = BM * MEMBERS;         /* threads of a query */
-/* rows in vectors of eight elements, or of four sums: each has one more, so that rows begin in other banks */
-const int K8 = (DK + 15) / 16 * 2, V8 = (DV + 15) / 16 * 2, QUERY_ROW = K8 + 1;
-const int BLOCK_ROW = (K8 > V8 ? K8 : V8) + 1, SHARE_ROW = BN / 8 + 1;
-const int SUM_ROW = (BN / 4 > V8 * 2 ? BN / 4 : V8 * 2) + 1;
-const int BLOCK = BM * QUERY_ROW, SHARES = BLOCK + BN * BLOCK_ROW, SUMS = SHARES + BM * SHARE_ROW;
-const int TOPS = SUMS + BM * SUM_ROW, TOP_ROW = MEMBERS / 4;
+const int LANES = 32, THREADS = LANES * SUBGROUPS, ROWS = 16 * TILES, BM = ROWS * SUBGROUPS;
+/* rows in vectors of eight elements, or of four scores or sums: each has more room, to begin in other banks */
+const int K8 = (DK + 15) / 16 * 2, V8 = (DV + 15) / 16 * 2, KEY_ROW = K8 + 1, VALUE_ROW = V8 + 1;
+const int SCORE_ROW = BN / 4 + 1, SUM_ROW = V8 * 2 + 1;
+/* where values and the subgroups' strips lie. A row of a strip has scores, and then their shares and their scale */
+const int VALUES = BN * KEY_ROW, OWN = VALUES + BN * VALUE_ROW, SCALE = BN / 8, OWN_SIZE = ROWS * SCORE_ROW;
+/* before all that the queries lie there, and behind it sums of 16 queries of each subgroup */
+const int SIZE = OWN + SUBGROUPS * OWN_SIZE, ENDS = SUBGROUPS * 16 * SUM_ROW;
+const int POOL = SIZE > BM * KEY_ROW ? SIZE : BM * KEY_ROW;
 const int K_EACH = (BN * K8 + THREADS - 1) / THREADS, V_EACH = (BN * V8 + THREADS - 1) / THREADS;
-const int COLUMNS = V8 / 2, EACH = (V8 * 2 + MEMBERS - 1) / MEMBERS;    /* matrices of a row; fours of a thread */
+const int FOURS = BN / 8;                               /* of scores, of a thread's half of a row */
 
-layout(local_size_x = 8 * BM) in;
+layout(local_size_x = 32 * SUBGROUPS) in;
 
-shared uvec4 block[TOPS + BM * TOP_ROW];
+shared uvec4 block[POOL > ENDS ? POOL : ENDS];
 
 const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
 #define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
 #define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
+#define LOAD_SUMS(x, from, step) coopMatLoadNV(x, block, from, step, false);
+/* a left factor that stays when something else comes to where it was loaded from */
+#define MATRIX_KEPT MATRIX_A
+#define LOAD_KEPT(x, from, step) coopMatLoadNV(x, block, from, step, false);
+#define ELEMENT(x, i) x[i]
 
 /* the eight elements from k on, 0 where there are none */
 uvec4 query_at(const int b0, const int b1, const int b2, const int m, const int k)
@@ -115,24 +127,44 @@ uvec4 value_at(const int b0, const int b1, const int b2, const int n, const int 
     return x;
 }
 
+/* The keys and values of the block from `first` on into registers, 0 behind the last. */
+#define BRING(first) \
+    [[unroll]] for (int i = 0; i < K_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        keys[i] = uvec4(0u); \
+        if ((first) + v / K8 < stop && (BN * K8 % THREADS == 0 || v < BN * K8)) \
+            keys[i] = key_at(b0, b1, b2, (first) + v / K8, v % K8 * 8); \
+    } \
+    [[unroll]] for (int i = 0; i < V_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        values[i] = uvec4(0u); \
+        if ((first) + v / V8 < stop && (BN * V8 % THREADS == 0 || v < BN * V8)) \
+            values[i] = value_at(b0, b1, b2, (first) + v / V8, v % V8 * 8); \
+    }
+
+#define PUT \
+    [[unroll]] for (int i = 0; i < K_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (BN * K8 % THREADS == 0 || v < BN * K8) \
+            block[v / K8 * KEY_ROW + v % K8] = keys[i]; \
+    } \
+    [[unroll]] for (int i = 0; i < V_EACH; i++) { \
+        const int v = local + i * THREADS; \
+        if (BN * V8 % THREADS == 0 || v < BN * V8) \
+            block[VALUES + v / V8 * VALUE_ROW + v % V8] = values[i]; \
+    }
+
 void main()
 {
     const float lowest = uintBitsToFloat(0xff800000u);
-    const int local = int(gl_LocalInvocationIndex), subgroup = int(gl_SubgroupID);
-    const int row = local / MEMBERS, member = local % MEMBERS;              /* of the block, and of its threads */
-    const int my = subgroup / 4 * 16, part = subgroup % 4;                  /* of the products */
-    const int m0 = int(gl_WorkGroupID.x) * BM, m = m0 + row, b0 = int(gl_WorkGroupID.z);
+    const int local = int(gl_LocalInvocationIndex), subgroup = int(gl_SubgroupID), lane = int(gl_SubgroupInvocationID);
+    const int row = lane / 2, half_row = lane % 2, own = OWN + subgroup * OWN_SIZE;     /* of a tile; vectors taken */
+    const int m0 = int(gl_WorkGroupID.x) * BM, my = m0 + subgroup * ROWS, b0 = int(gl_WorkGroupID.z);
     const int b1 = int(gl_WorkGroupID.y) / BATCH2, b2 = int(gl_WorkGroupID.y) % BATCH2;
-    float top = lowest, total = 0.0;
-    vec4 sums[EACH];
+    float top[TILES], total[TILES];
     uvec4 keys[K_EACH], values[V_EACH];
-    [[unroll]] for (int j = 0; j < EACH; j++) sums[j] = vec4(0.0);
-    for (int i = local; i < BM * K8; i += THREADS) {
-        uvec4 x = uvec4(0u);
-        if (M % BM == 0 || m0 + i / K8 < M)
-            x = query_at(b0, b1, b2, m0 + i / K8, i % K8 * 8);
-        block[i / K8 * QUERY_ROW + i % K8] = x;
-    }
+    MATRIX_KEPT query[TILES][K8 / 2];
+    MATRIX_C sums[TILES][V8 / 2];
     int from = 0, stop = N; /* the keys that some query here sees */
 #if MASKED
     from = N;
@@ -143,107 +175,105 @@ void main()
     }
     from = min(from, stop) / BN * BN;
 #endif
-    for (int n0 = from - BN; n0 < stop; n0 += BN) {
-        if (n0 >= from) {
-            [[unroll]] for (int i = 0; i < K_EACH; i++) {
-                const int v = local + i * THREADS;
-                if (BN * K8 % THREADS == 0 || v < BN * K8)
-                    block[BLOCK + v / K8 * BLOCK_ROW + v % K8] = keys[i];
-            }
-            barrier();
-        }
-        /* the next keys; these keys' values have their turn below */
-        [[unroll]] for (int i = 0; i < K_EACH; i++) {
-            const int v = local + i * THREADS, n = n0 + BN + v / K8;
-            keys[i] = uvec4(0u);
-            if (n < stop && (BN * K8 % THREADS == 0 || v < BN * K8))
-                keys[i] = key_at(b0, b1, b2, n, v % K8 * 8);
-        }
-        if (n0 < from)
-            continue;
-        [[unroll]] for (int i = 0; i < V_EACH; i++) {
-            const int v = local + i * THREADS, n = n0 + v / V8;
-            values[i] = uvec4(0u);
-            if (n < stop && (BN * V8 % THREADS == 0 || v < BN * V8))
-                values[i] = value_at(b0, b1, b2, n, v % V8 * 8);
-        }
-        MATRIX_C score = MATRIX_C(0.0);
-        [[unroll]] for (int k = 0; k < K8; k += 2) {
-            MATRIX_A x;
-            MATRIX_B y;
-            coopMatLoadNV(x, block, my * QUERY_ROW + k, QUERY_ROW, false);
-            coopMatLoadNV(y, block, BLOCK + part * 16 * BLOCK_ROW + k, BLOCK_ROW, true);
-            score = coopMatMulAddNV(x, y, score);
-        }
-        coopMatStoreNV(score, block, SUMS + my * SUM_ROW + part * 4, SUM_ROW, false);
-        barrier();
-        /* a query's threads have eight keys each */
-        float shares[8], most = lowest;
-        [[unroll]] for (int j = 0; j < 8; j++) {
-            const int n = n0 + member * 8 + j;
-            float x = lowest;
-            if (n < stop && (M % BM == 0 || m < M))
-                x = SCORE(uintBitsToFloat(block[SUMS + row * SUM_ROW + member * 2 + j / 4][j % 4]), b0, b1, b2, m, n);
-            shares[j] = x;
-            most = x > most ? x : most;
-        }
-        block[TOPS + row * TOP_ROW + member / 4][member % 4] = floatBitsToUint(most);
-        [[unroll]] for (int i = 0; i < V_EACH; i++) {
-            const int v = local + i * THREADS;
-            if (BN * V8 % THREADS == 0 || v < BN * V8)
-                block[BLOCK + v / V8 * BLOCK_ROW + v % V8] = values[i];
-        }
-        barrier();
-        const float before = top;
-        [[unroll]] for (int j = 0; j < MEMBERS; j++) {
-            const float other = uintBitsToFloat(block[TOPS + row * TOP_ROW + j / 4][j % 4]);
-            top = other > top ? other : top;
-        }
-        /* exp(-inf - 0) is 0; a NaN is never the top, but comes into the sum */
-        const float shift = top > lowest ? top : 0.0, scale = before > lowest ? exp(before - shift) : 0.0;
-        uvec4 bits = uvec4(0u);
-        float sum = 0.0;
-        [[unroll]] for (int j = 0; j < 8; j++) {
-            const float e = shares[j] == lowest ? 0.0 : exp(shares[j] - shift);
-            sum += e;
-            bits[j / 2] |= BITS(e) << 16 * (j % 2);
-        }
-        total = total * scale + sum;
-        block[SHARES + row * SHARE_ROW + member] = bits;
-        barrier();
-        [[unroll]] for (int c = 0; c < COLUMNS; c += 4)
-            if (COLUMNS % 4 == 0 || c + part < COLUMNS) {
-                MATRIX_C result = MATRIX_C(0.0);
-                [[unroll]] for (int n = 0; n < BN / 8; n += 2) {
-                    MATRIX_A x;
-                    MATRIX_B y;
-                    coopMatLoadNV(x, block, SHARES + my * SHARE_ROW + n, SHARE_ROW, false);
-                    coopMatLoadNV(y, block, BLOCK + n * 8 * BLOCK_ROW + (c + part) * 2, BLOCK_ROW, false);
-                    result = coopMatMulAddNV(x, y, result);
-                }
-                coopMatStoreNV(result, block, SUMS + my * SUM_ROW + (c + part) * 4, SUM_ROW, false);
-            }
-        barrier();
-        [[unroll]] for (int j = 0; j < EACH; j++)
-            if (V8 * 2 % MEMBERS == 0 || member + j * MEMBERS < V8 * 2)
-                sums[j] = sums[j] * scale + uintBitsToFloat(block[SUMS + row * SUM_ROW + member + j * MEMBERS]);
+    for (int i = local; i < BM * K8; i += THREADS) {
+        uvec4 x = uvec4(0u);
+        if (M % BM == 0 || m0 + i / K8 < M)
+            x = query_at(b0, b1, b2, m0 + i / K8, i % K8 * 8);
+        block[i / K8 * KEY_ROW + i % K8] = x;
     }
-    /* the totals of the threads of a query */
     barrier();
-    block[TOPS + row * TOP_ROW + member / 4][member % 4] = floatBitsToUint(total);
-    barrier();
-    float sum = 0.0;
-    [[unroll]] for (int j = 0; j < MEMBERS; j++) sum += uintBitsToFloat(block[TOPS + row * TOP_ROW + j / 4][j % 4]);
-    const bool lost = EMPTY == 2 && isnan(sum), none = sum == 0.0;
-    const float divisor = none ? 1.0 : sum, otherwise = EMPTY == 0 ? uintBitsToFloat(0x7fc00000u) : 0.0;
-    if (M % BM == 0 || m < M) {
-        [[unroll]] for (int j = 0; j < EACH; j++)
-            [[unroll]] for (int s = 0; s < 4; s++) {
-                const int d = (member + j * MEMBERS) * 4 + s;
-                if (d < DV) {
-                    const float x = lost ? 0.0 : none ? otherwise : sums[j][s] / divisor;
-                    FINISH(x, b0, b1, b2, m, d);
+    [[unroll]] for (int t = 0; t < TILES; t++) {
+        top[t] = lowest;
+        total[t] = 0.0;
+        [[unroll]] for (int k = 0; k < K8 / 2; k++)
+            LOAD_KEPT(query[t][k], (subgroup * ROWS + t * 16) * KEY_ROW + k * 2, KEY_ROW)
+        [[unroll]] for (int d = 0; d < V8 / 2; d++) sums[t][d] = MATRIX_C(0.0);
+    }
+    BRING(from)
+    for (int n0 = from; n0 < stop; n0 += BN) {
+        barrier(); /* the last block's readers are done, and the first one's of queries */
+        PUT
+        barrier();
+        BRING(n0 + BN)
+        MATRIX_C score[TILES][BN / 16];
+        [[unroll]] for (int j = 0; j < BN / 16; j++) {
+            [[unroll]] for (int t = 0; t < TILES; t++) score[t][j] = MATRIX_C(0.0);
+            [[unroll]] for (int k = 0; k < K8 / 2; k++) {
+                MATRIX_B y;
+                coopMatLoadNV(y, block, j * 16 * KEY_ROW + k * 2, KEY_ROW, true);
+                [[unroll]] for (int t = 0; t < TILES; t++) score[t][j] = coopMatMulAddNV(query[t][k], y, score[t][j]);
+            }
+        }
+        [[unroll]] for (int t = 0; t < TILES; t++) {
+            [[unroll]] for (int j = 0; j < BN / 16; j++)
+                coopMatStoreNV(score[t][j], block, own + t * 16 * SCORE_ROW + j * 4, SCORE_ROW, false);
+            subgroupBarrier();
+            const int m = my + t * 16 + row, here = own + (t * 16 + row) * SCORE_ROW;
+            vec4 x[FOURS];
+            float most = top[t], sum = 0.0;
+            [[unroll]] for (int j = 0; j < FOURS; j++) {
+                const vec4 from_strip = uintBitsToFloat(block[here + j * 2 + half_row]);
+                [[unroll]] for (int i = 0; i < 4; i++) {
+                    const int n = n0 + (j * 2 + half_row) * 4 + i;
+                    x[j][i] = lowest;
+                    if (n < stop && (M % BM == 0 || m < M))
+                        x[j][i] = SCORE(from_strip[i], b0, b1, b2, m, n);
+                    most = x[j][i] > most ? x[j][i] : most;
                 }
             }
+            const float others = subgroupShuffleXor(most, 1);
+            most = others > most ? others : most;
+            /* exp(-inf - 0) is 0; a NaN is never the top, but comes into the sum */
+            const float shift = most > lowest ? most : 0.0, scale = top[t] > lowest ? exp(top[t] - shift) : 0.0;
+            [[unroll]] for (int j = 0; j < FOURS; j++) {
+                [[unroll]] for (int i = 0; i < 4; i++) {
+                    x[j][i] = x[j][i] == lowest ? 0.0 : exp(x[j][i] - shift);
+                    sum += x[j][i];
+                }
+                /* a row's two threads have read it: they have told each other */
+                block[here + j][half_row * 2] = BITS(x[j][0]) | BITS(x[j][1]) << 16;
+                block[here + j][half_row * 2 + 1] = BITS(x[j][2]) | BITS(x[j][3]) << 16;
+            }
+            top[t] = most;
+            total[t] = total[t] * scale + sum;
+            [[unroll]] for (int i = 0; i < 2; i++)
+                block[here + SCALE + half_row * 2 + i] = floatBitsToUint(vec4(scale));
+            subgroupBarrier();
+            MATRIX_C scales;
+            LOAD_SUMS(scales, own + t * 16 * SCORE_ROW + SCALE, SCORE_ROW)
+            [[unroll]] for (int d = 0; d < V8 / 2; d++)
+                [[unroll]] for (int i = 0; i < 8; i++) ELEMENT(sums[t][d], i) *= ELEMENT(scales, i);
+        }
+        [[unroll]] for (int n = 0; n < BN / 16; n++) {
+            MATRIX_A x[TILES];
+            [[unroll]] for (int t = 0; t < TILES; t++)
+                coopMatLoadNV(x[t], block, own + t * 16 * SCORE_ROW + n * 2, SCORE_ROW, false);
+            [[unroll]] for (int d = 0; d < V8 / 2; d++) {
+                MATRIX_B y;
+                coopMatLoadNV(y, block, VALUES + n * 16 * VALUE_ROW + d * 2, VALUE_ROW, false);
+                [[unroll]] for (int t = 0; t < TILES; t++) sums[t][d] = coopMatMulAddNV(x[t], y, sums[t][d]);
+            }
+        }
+    }
+    const int end = subgroup * 16 * SUM_ROW;
+    [[unroll]] for (int t = 0; t < TILES; t++) {
+        barrier();
+        [[unroll]] for (int d = 0; d < V8 / 2; d++)
+            coopMatStoreNV(sums[t][d], block, end + d * 4, SUM_ROW, false);
+        const float sum = total[t] + subgroupShuffleXor(total[t], 1);
+        const bool lost = EMPTY == 2 && isnan(sum), none = sum == 0.0;
+        const float otherwise = EMPTY == 0 ? uintBitsToFloat(0x7fc00000u) : 0.0;
+        if (half_row == 0)
+            block[end + row * SUM_ROW + SUM_ROW - 1].xy
+                = floatBitsToUint(vec2(lost || none ? 0.0 : 1.0 / sum, none && !lost ? otherwise : 0.0));
+        subgroupBarrier();
+        for (int e = lane; e < 16 * DV; e += LANES) {
+            const int m = my + t * 16 + e / DV, d = e % DV, at = end + e / DV * SUM_ROW;
+            const vec2 factor = uintBitsToFloat(block[at + SUM_ROW - 1].xy);
+            const float x = uintBitsToFloat(block[at + d / 4][d % 4]);
+            if (M % BM == 0 || m < M) {
+                FINISH((factor.x == 0.0 ? 0.0 : x * factor.x) + factor.y, b0, b1, b2, m, d);
+            }
+        }
     }
 }

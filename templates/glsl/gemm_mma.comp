@@ -5,13 +5,14 @@
  * A workgroup computes a block of BM x BN, each of its subgroups WM x WN of it, in matrices of 16 x 16. Blocks of A and
  * B, BK terms deep, go through shared memory, in vectors of eight elements. While a step is multiplied, the next one
  * goes from registers into its own half of shared memory, and the one after that comes from far memory into registers.
+ * With one half (HALVES 1) it goes there behind the multiplications, and a core has room for more workgroups.
  * Where there are few blocks, SLICES teams of subgroups take a share each of a block's terms, and SHARES workgroups:
  * all but the last to be done leave their sums in memory, and that one adds them up, always in the same order. Sums
  * leave through shared memory as well, four neighbours of a row at a time, since a matrix lies in a subgroup's
  * registers in an order that only the device knows.
  *
  *   BATCH M N K       sizes
- *   BM BN BK          block;  WM WN: of a subgroup; multiples of 16, BK of 16 * SLICES
+ *   BM BN BK          block;  WM WN: of a subgroup; multiples of 16, BK of 16 * SLICES;  HALVES: 1 or 2
  *   A_WIDE B_WIDE     1: eight elements are read at once along k, from a multiple of 8 on, as K is one;  2: along m, or
  *                     n. Else 0, and A_RUNS B_RUNS: do neighbours in memory lie along k?
  *   A_OWN B_OWN       what an element's place needs of its row (b, m) or column (b, n), made once: a type, and
@@ -49,6 +50,7 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define WM 32
 #define WN 32
 #define SLICES 1
+#define HALVES 2
 #define SHARES 2
 #define A_WIDE 1
 #define B_WIDE 2
@@ -99,7 +101,7 @@ const int BAND = 8;    // workgroups that follow one another share this many row
 
 layout(local_size_x = 32 * (BM / WM) * (BN / WN) * SLICES) in;
 
-shared uvec4 block[2 * BUFFER > STRIPS ? 2 * BUFFER : STRIPS];
+shared uvec4 block[HALVES * BUFFER > STRIPS ? HALVES * BUFFER : STRIPS];
 #if SHARES > 1
 shared bool last;
 #endif
@@ -272,12 +274,27 @@ void main()
     PUT(0)
     BRING(first + 1)
     barrier();
+#if HALVES == 2
     for (int step = first; step < stop; step += 2) {
         STEP(step, 0, BUFFER)
         if (step + 1 == stop)
             break;
         STEP(step + 1, BUFFER, 0)
     }
+#else
+    for (int step = first; step < stop; step++) {
+        [[unroll]] for (int turn = 0; turn < TURNS; turn++) {
+            TAKE(0, turn)
+            MULTIPLY
+        }
+        barrier();
+        if (step + 1 < stop) {
+            PUT(0)
+            BRING(step + 2)
+            barrier();
+        }
+    }
+#endif
     const int id = (b * ((M + BM - 1) / BM) + at.x / BM) * ((N + BN - 1) / BN) + at.y / BN;
     barrier();
     [[unroll]] for (int i = 0; i < WM / 16; i++) {

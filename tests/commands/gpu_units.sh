@@ -67,6 +67,7 @@ attention("attention", 1, 2, 2, 80, 32)
 attention("attention_masked", 1, 6, 2, 130, 64, banded=True)
 attention("attention_odd", 2, 3, 3, 37, 19)
 attention("attention_wide", 1, 70, 70, 70, 128)         # 32 queries at a time
+attention("attention_many", 2, 140, 140, 40, 16)        # two tiles of queries a subgroup
 
 product("product", 40, 64, 48)
 product("product_turned", 40, 64, 48, transB=1)
@@ -94,6 +95,19 @@ rm -rf conv_window/want
 python3 "$here/waves.py" conv_window 2e-2
 result $? "and with the portable target"
 
+# records of blocks that no table has
+status 0 "tune" "$burncc" tune product_shares/model.onnx --target vulkan --precision f16 --seconds 0.05 -o any.records
+"$plain" run product_shares/model.onnx --input x=product_shares/x.npy --target vulkan --precision f16 \
+    --output product_shares/want >out 2>err
+for units in "bm=64 bn=96 bk=32 wm=32 wn=48 slices=1 halves=1 shares=2" \
+    "bm=32 bn=16 bk=64 wm=16 wn=16 slices=2 halves=2 shares=1"; do
+    sed -E "s/\| (units|block) bm=[^|]+/| units $units /" any.records >forced.records
+    status 0 "$units" "$burncc" run product_shares/model.onnx --input x=product_shares/x.npy --target vulkan \
+        --precision f16 --records forced.records --output product_shares/got
+    silent warning
+    python3 "$here/waves.py" product_shares 4e-3
+    result $? "agrees with what other devices compute"
+done
 # which form they have: windows as well, eight elements at a time, shares within the kernel
 "$burncc" conv_shares/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
 grep -q 'conv_c, on matrix units' out

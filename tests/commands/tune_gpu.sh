@@ -94,7 +94,7 @@ status 0 "beside another precision" "$burncc" $model --target vulkan --precision
     -o three.c --report
 silent 'from records'
 # matrix units: the block is in the module that takes them; elsewhere it has no effect
-units="units bm=32 bn=64 bk=64 wm=32 wn=32 slices=4 shares=1"
+units="units bm=32 bn=64 bk=64 wm=32 wn=32 slices=4 halves=1 shares=1"
 grep '| block .*precision=f16' three.records \
     | sed "s/^/burncc-records 1\n/; s/| [a-z]* bm=[^|]*/| $units /" >units.records
 status 0 "matrix units" "$burncc" $model --target vulkan --precision f16 --records units.records -o three.c --report

@@ -5,7 +5,8 @@
 //
 // A "subgroup" is 32 threads that follow one another, whatever the device has. Each of them holds eight elements of a
 // sum and knows where a factor lies in shared memory, which stays as it is between a barrier and the next: it computes
-// its elements alone. So nothing has to be in step, which lavapipe's subgroups of eight would not be.
+// its elements alone. So nothing has to be in step, which lavapipe's subgroups of eight would not be: what a subgroup
+// waits for, all do. A factor that stays for longer is copied.
 #include "codegen/gpu/cooperative.h"
 
 #include <stdio.h>
@@ -18,9 +19,15 @@ bool __wrap_cooperative_rewrite(SpirvModule *module, bool bf16);
 
 static const char types[] =
     "struct Factor { int at, stride; bool turned; };\n"
+    "struct Kept { uint e[128]; };\n"
     "struct Sums { float e[8]; };\n"
     "Sums sums_of(const float x) { Sums c; for (int i = 0; i < 8; i++) c.e[i] = x; return c; }\n"
     "#define LANE int(gl_LocalInvocationIndex % 32u)\n"
+    "#define LOAD_SUMS(x, first, step) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
+    "        const int of_it = LANE * 8 + sum; \\\n"
+    "        x.e[sum] = uintBitsToFloat(block[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4]); }\n"
+    "#define LOAD_KEPT(x, first, step) [[dont_unroll]] for (int word = 0; word < 128; word++) \\\n"
+    "        x.e[word] = block[(first) + word / 8 * (step) + word % 8 / 4][word % 4];\n"
     "#define LOAD(x, from, first, step, is_turned) x = Factor(first, step, is_turned)\n"
     "#define STORE(x, to, first, step, is_turned) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
     "        const int of_it = LANE * 8 + sum; \\\n"
@@ -33,16 +40,21 @@ static const char product[] =
     "    const uint h = block[x.at + outer * x.stride + inner / 8][inner % 8 / 2] >> 16 * (inner % 2) & 65535u;\n"
     "    return HALF(h);\n"
     "}\n"
-    "Sums multiplied(const Factor a, const Factor b, Sums c) {\n"
-    "    [[dont_unroll]] for (int i = 0; i < 8; i++) {\n"
-    "        const int e = LANE * 8 + i;\n"
-    "        float sum = c.e[i];\n"
-    "        [[dont_unroll]] for (int k = 0; k < 16; k++)\n"
-    "            sum = fma(element_of(a, e / 16, k), element_of(b, k, e % 16), sum);\n"
-    "        c.e[i] = sum;\n"
-    "    }\n"
-    "    return c;\n"
+    "float element_of(const Kept x, const int row, const int column) {\n"
+    "    const uint h = x.e[row * 8 + column / 2] >> 16 * (column % 2) & 65535u;\n"
+    "    return HALF(h);\n"
     "}\n"
+    "#define MULTIPLIED(Left) Sums multiplied(const Left a, const Factor b, Sums c) { \\\n"
+    "    [[dont_unroll]] for (int i = 0; i < 8; i++) { \\\n"
+    "        const int e = LANE * 8 + i; \\\n"
+    "        float sum = c.e[i]; \\\n"
+    "        [[dont_unroll]] for (int k = 0; k < 16; k++) \\\n"
+    "            sum = fma(element_of(a, e / 16, k), element_of(b, k, e % 16), sum); \\\n"
+    "        c.e[i] = sum; \\\n"
+    "    } \\\n"
+    "    return c; }\n"
+    "MULTIPLIED(Factor)\n"
+    "MULTIPLIED(Kept)\n"
     "Sums SUM_OF(Sums a, const Sums b) {\n"
     "    [[dont_unroll]] for (int i = 0; i < 8; i++) a.e[i] += b.e[i];\n"
     "    return a;\n"
@@ -59,6 +71,11 @@ static const struct { const char *from, *to; } words[] = {
     { "coopMatStoreNV(", "STORE(" },
     { "coopMatMulAddNV(", "multiplied(" },
     { "#define SUM_OF(x, y) ((x) + (y))\n", "" },
+    { "#define LOAD_SUMS(x, from, step) coopMatLoadNV(x, block, from, step, false);\n", "" },
+    { "#define LOAD_KEPT(x, from, step) coopMatLoadNV(x, block, from, step, false);\n", "" },
+    { "#define MATRIX_KEPT MATRIX_A\n", "#define MATRIX_KEPT Kept\n" },
+    { "#define ELEMENT(x, i) x[i]\n", "#define ELEMENT(x, i) x.e[i]\n" },
+    { "subgroupBarrier()", "barrier()" },
     { "gl_SubgroupID", "(gl_LocalInvocationIndex / 32u)" },
     { "gl_SubgroupInvocationID", "(gl_LocalInvocationIndex % 32u)" },
 };

@@ -10,17 +10,20 @@
 #include "schedule/schedule.h"
 
 typedef struct QueryBlock { int bm, bn, tm, across; } QueryBlock;
-static const QueryBlock blocks[] = { { 32, 32, 4, 8 }, { 16, 32, 2, 16 }, { 8, 32, 2, 16 } };
+static const QueryBlock blocks[] = { { 32, 32, 4, 16 }, { 16, 32, 2, 16 }, { 8, 32, 2, 16 } };
 
 enum { PIECE = 64, SHARED = 32 << 10, SUMS = 64 };       // elements; bytes that all devices of note have; registers
 
 static int64_t piece_of(int64_t n) { return n < PIECE ? ceil_div(n, 4) * 4 : PIECE; }
 
+static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+
 // as the template counts them
 static int64_t shared_bytes(const QueryBlock *b, const Attention *s) {
-    const int64_t ck = piece_of(s->k), cv = piece_of(s->d), pitch = (ck > cv ? ck : cv) + 4;
-    const int64_t queries = b->bm * (ceil_div(s->k, ck) * ck + 4), keys = b->bn * pitch, shares = b->bm * (b->bn + 4);
-    return 4 * (queries + keys + shares + b->bm * b->across);
+    const int64_t ck = piece_of(s->k), cv = piece_of(s->d), pitch = ceil_div(ck, 32) * 32, of_keys = b->bn * pitch,
+                  of_shares = b->bm * ceil_div(b->bn, 32) * 32;
+    const int64_t queries = b->bm * ceil_div(s->k, ck) * pitch;
+    return 4 * (queries + larger(of_keys, of_shares) + larger(b->bn * cv, b->bm * b->across));
 }
 
 static bool fits(const QueryBlock *b, const Attention *s) {
@@ -65,13 +68,15 @@ bool gpu_attends(const Kernel *k, const Options *o) {
     return best_block(s) && (!o->precision || o->no_units || suits_units(s) || beats_products(s));
 }
 
-static int units_of(const Plan *p, const Kernel *k) {
+static AttentionUnits units_of(const Plan *p, const Kernel *k) {
     const Attention *s = &k->attention;
-    if (!p->options->precision || p->options->no_units || p->parent || !suits_units(s)) return 0;
+    AttentionUnits u = { .tiles = 1, .subgroups = 4, .keys = 32 };
+    if (!p->options->precision || p->options->no_units || p->parent || !suits_units(s)) return (AttentionUnits){ 0 };
     for (int i = 0; i < 3; i++)
-        if (!gpu_is_half(p, k->operand[i])) return 0;
-    const int64_t groups = s->batch[0] * s->batch[1] * s->batch[2] * ceil_div(s->m, 32);
-    return groups >= (int64_t)gpu_machine.cores ? 32 : 16;
+        if (!gpu_is_half(p, k->operand[i])) return (AttentionUnits){ 0 };
+    const double rows = (double)(s->batch[0] * s->batch[1] * s->batch[2]);
+    while (u.subgroups > 1 && rows * (double)ceil_div(s->m, 16 * u.subgroups) < gpu_machine.cores) u.subgroups /= 2;
+    return u;
 }
 
 void gpu_attention(const Plan *p, Kernel *k) {

@@ -22,8 +22,9 @@ const TuneForm tune_product = { "product", 8,
 const TuneForm tune_rows = { "rows", 3,
     { TUNE_INT(RowThreads, across), TUNE_INT(RowThreads, along), TUNE_WIDE(RowThreads, shares) } };
 #define OF_UNITS(f) { #f, offsetof(MatrixShares, block.f), false }
-const TuneForm tune_units = { "units", 7,
+const TuneForm tune_units = { "units", 8,
     { OF_UNITS(bm), OF_UNITS(bn), OF_UNITS(bk), OF_UNITS(wm), OF_UNITS(wn), OF_UNITS(slices),
+        OF_UNITS(halves),
         TUNE_WIDE(MatrixShares, shares) } };
 
 // ---------------------------------------------------------------- what templates and devices allow
@@ -135,6 +136,11 @@ static void around(Arena *a, const ProductShape *s, const TuneForm *form, const 
     Block block = { 0 };
     BlockShares shares = { .shares = 1 };
     RowThreads threads = { 0 };
+    MatrixShares units;
+    if (gpu_matrix_recorded(best, &units)) {
+        tune_neighbours(a, &tune_units, &units, sizeof units, gpu_matrix_fits, s, out);
+        return;
+    }
     if (form == &tune_block && tune_parse(form, best, &block))
         tune_neighbours(a, form, &block, sizeof block, gpu_block_fits, s, out);
     if (form == &tune_product && tune_parse(form, best, &shares))

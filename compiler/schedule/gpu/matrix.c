@@ -14,23 +14,58 @@
 
 #include <math.h>
 
-// None wants more than 256 threads and 48 KiB of shared memory. As measured on an H100, but for the last
-// and for 128 x 64, which is 64 x 128 turned.
+// LANES: threads of a subgroup; SHARED: bytes of a workgroup, less a flag's, and REGISTERS of a thread, of such devices
+enum { LANES = 32, MOST_SIDE = 256, MOST_THREADS = 256, SHARED = (48 << 10) - 256, REGISTERS = 255 };
+
+// As measured on an H100.
 const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS] = {
-    { 128, 256, 16, 64, 64, 1, 1, 1.00, 1.00 },
-    { 128, 128, 32, 32, 64, 1, 1, 0.92, 0.92 },
-    { 64, 128, 32, 32, 32, 1, 1, 0.63, 0.63 },
-    { 128, 64, 32, 32, 32, 1, 1, 0.63, 0.63 },
-    { 64, 64, 64, 32, 16, 1, 1, 0.51, 0.51 },
-    { 64, 64, 32, 32, 32, 1, 2, 0.36, 0.57 },
-    { 32, 128, 64, 32, 32, 1, 1, 0.44, 0.44 },
-    { 32, 64, 64, 32, 32, 4, 1, 0.36, 0.36 },
-    { 32, 32, 128, 32, 32, 4, 1, 0.20, 0.20 },
+    { 128, 128, 32, 64, 64, 1, 1, 2, 0.65, 1.00 },
+    { 128, 256, 16, 64, 64, 1, 2, 1, 0.83, 0.83 },
+    { 128, 64, 32, 64, 32, 1, 1, 3, 0.35, 0.70 },
+    { 64, 128, 32, 32, 64, 1, 1, 3, 0.35, 0.70 },
+    { 64, 64, 64, 32, 32, 1, 1, 2, 0.42, 0.55 },
+    { 64, 64, 64, 32, 16, 1, 2, 1, 0.42, 0.42 },
+    { 32, 128, 64, 32, 32, 1, 2, 1, 0.37, 0.37 },
+    { 32, 64, 64, 32, 32, 4, 2, 1, 0.30, 0.30 },
+    { 32, 32, 128, 32, 32, 4, 2, 1, 0.17, 0.17 },
 };
 
 // macs: multiply-adds of a core in a microsecond, of the largest block; way: the first step's from memory, and the
 // sums' there; launch: until the first workgroup begins
-static const struct { double cores, macs, way, launch; } machine = { 132, 900e3, 0.75, 1.0 };
+static const struct { double cores, macs, way, launch; } machine = { 132, 1090e3, 0.75, 1.0 };
+
+// ---------------------------------------------------------------- which blocks there may be
+static bool within(int64_t v, int64_t least, int64_t most) { return least <= v && v <= most; }
+
+static int64_t threads_of(const MatrixBlock *b) {
+    return (int64_t)LANES * (b->bm / b->wm) * (b->bn / b->wn) * b->slices;
+}
+
+// as the template counts it, whichever way a factor lies
+static int64_t shared_bytes(const MatrixBlock *b) {
+    enum { VECTOR = 16 };
+    const int64_t along = (int64_t)(b->bm + b->bn) * (b->bk / 8 + 1),
+                  across = (int64_t)b->bk * (b->bm / 8 + b->bn / 8 + 2),
+                  strips = (int64_t)16 * (b->wn / 4 + 1) * (threads_of(b) / LANES),
+                  room = along > across ? along : across;
+    return VECTOR * (b->halves * room > strips ? b->halves * room : strips);
+}
+
+// of a thread: its sums, the matrices of a turn, what is on its way, and places
+static int64_t registers_of(const MatrixBlock *b) {
+    enum { PLACES = 48 };
+    const int64_t threads = threads_of(b), brought = ceil_div((int64_t)b->bm * b->bk / 8, threads)
+        + ceil_div((int64_t)b->bn * b->bk / 8, threads);
+    return (int64_t)b->wm * b->wn / LANES + (b->wm + b->wn) / 16 * 4 + 4 * brought + PLACES;
+}
+
+static bool is_allowed(const MatrixBlock *b) {
+    const bool sixteens = b->wm >= 16 && b->wm % 16 == 0 && b->wn >= 16 && b->wn % 16 == 0 && b->slices > 0;
+    if (!sixteens || b->bm % b->wm || b->bn % b->wn || b->bk <= 0 || b->bk % (16 * b->slices)) return false;
+    return within(b->bm, b->wm, MOST_SIDE) && within(b->bn, b->wn, MOST_SIDE) && b->bk <= MOST_SIDE
+        && within(b->halves, 1, 2) && within(threads_of(b), LANES, MOST_THREADS)
+        && shared_bytes(b) <= SHARED && registers_of(b) <= REGISTERS;
+}
 
 static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
     return s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
@@ -39,19 +74,9 @@ static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
 // The last of a block's workgroups reads the parts of all, so many vectors of a thread at once as the template does.
 static double adding_time(const MatrixShares *c, double groups) {
     const MatrixBlock *b = &c->block;
-    const int64_t threads = (int64_t)32 * (b->bm / b->wm) * (b->bn / b->wn) * b->slices,
-                  rounds = ceil_div(b->bm * b->bn / 4, threads * (32 / c->shares));
+    const int64_t rounds = ceil_div(b->bm * b->bn / 4, threads_of(b) * (32 / c->shares));
     return gpu_machine.meet + (double)rounds * machine.way
         + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
-}
-
-// By its numbers: a row has bytes between them that are anything.
-const MatrixBlock *gpu_matrix_row(const MatrixBlock *of) {
-    for (const MatrixBlock *b = gpu_matrix_blocks; b < gpu_matrix_blocks + MATRIX_BLOCKS; b++)
-        if (b->bm == of->bm && b->bn == of->bn && b->bk == of->bk && b->wm == of->wm && b->wn == of->wn
-            && b->slices == of->slices)
-            return b;
-    return NULL;
 }
 
 double gpu_matrix_time(const ProductShape *s, const MatrixShares *c) {
@@ -66,8 +91,10 @@ double gpu_matrix_time(const ProductShape *s, const MatrixShares *c) {
         + sums;
 }
 
-bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
-    if (!gpu_blocks_reach(s->m, s->n, c->block.bm, c->block.bn)) return false;
+bool gpu_matrix_fits(const void *shape, const void *shares) {
+    const ProductShape *s = shape;
+    const MatrixShares *c = shares;
+    if (!is_allowed(&c->block) || !gpu_blocks_reach(s->m, s->n, c->block.bm, c->block.bn)) return false;
     if (c->shares == 1) return true;
     return c->shares >= 2 && c->shares <= MOST_MATRIX_SHARES && c->shares <= ceil_div(s->k, c->block.bk)
         && c->shares * s->batch <= MAX_GROUPS && blocks_of(s, &c->block) <= MAX_COUNTERS
@@ -75,11 +102,8 @@ bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c) {
 }
 
 bool gpu_matrix_recorded(const char *choice, MatrixShares *c) {
-    MatrixShares one = { .shares = 1 };
-    if (!choice || !tune_parse(&tune_units, choice, &one)) return false;
-    const MatrixBlock *row = gpu_matrix_row(&one.block);
-    if (row) *c = (MatrixShares){ *row, one.shares };
-    return row != NULL;
+    *c = (MatrixShares){ .shares = 1 };
+    return choice && tune_parse(&tune_units, choice, c);
 }
 
 static MatrixShares best_shares(const ProductShape *s) {
@@ -128,7 +152,7 @@ void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
     if (!p->options->precision || p->options->no_units || p->parent || !has_halves(p, k)) return;
     if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c))
         c = best_shares(s);
-    k->units.block = gpu_matrix_row(&c.block);
+    k->units.block = arena_copy(p->arena, &c.block, sizeof c.block);
     k->units.shares = c.shares;
     k->units.blocks = blocks_of(s, &c.block);
     const int64_t bytes = k->units.blocks * c.shares * c.block.bm * c.block.bn * (int64_t)sizeof(float);

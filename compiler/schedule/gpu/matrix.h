@@ -6,15 +6,17 @@
 
 // As templates/glsl/gemm_mma.comp has them. together: how many of them a core holds at once; alone, share: of the
 // largest block's multiply-adds that a core does with one of them, and with so many
-typedef struct MatrixBlock { int bm, bn, bk, wm, wn, slices, together; double alone, share; } MatrixBlock;
+typedef struct MatrixBlock {
+    int bm, bn, bk, wm, wn, slices, halves, together;
+    double alone, share;
+} MatrixBlock;
 // A choice: into how many shares its terms are cut, too.
 typedef struct MatrixShares { MatrixBlock block; int64_t shares; } MatrixShares;
 
 enum { MATRIX_BLOCKS = 9, MOST_MATRIX_SHARES = 16 };
 extern const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS];
-bool gpu_matrix_fits(const ProductShape *s, const MatrixShares *c);     // does the template allow these shares?
+bool gpu_matrix_fits(const void *shape, const void *shares);            // do template and devices allow these?
 double gpu_matrix_time(const ProductShape *s, const MatrixShares *c);   // microseconds
-const MatrixBlock *gpu_matrix_row(const MatrixBlock *of);               // of the table with these sizes; NULL: none
-// the choice that a record names, *c; false: it names none
+// the block and the shares that a record names, *c; false: it names none
 bool gpu_matrix_recorded(const char *choice, MatrixShares *c);
 #endif

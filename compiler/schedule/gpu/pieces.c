@@ -7,9 +7,9 @@
 #include "tile.h"
 #include "schedule/schedule.h"
 
-// None wants more than 256 threads and 48 KiB of shared memory. A table's row has one slice.
+// None wants more than 256 threads and 48 KiB of shared memory. A row of the table has one slice and one half.
 static const MatrixBlock blocks[] = {
-    { 128, 64, 16, 32, 32, 1, 1, 1.00, 1.00 },
+    { 128, 64, 16, 32, 32, 1, 1, 1, 1.00, 1.00 },
 };
 
 // As measured on an H100: multiply-adds of f32 of a core in a microsecond, of the largest block; and the way to memory
