@@ -88,7 +88,9 @@ typedef struct {
     VkDescriptorPool descriptors;
     Sight *sights;
     size_t sight_count, sight_room;
-    size_t range, stride, window_count; /* window i: `range` bytes of the buffer from i * stride on */
+    /* window i: `range` bytes of the buffer from i * stride on, or what is left: what lies at its end, as bytes of
+     * constants do, is not so far from a window's beginning that its number is no int */
+    size_t range, stride, window_count;
     VkCommandPool pool;
     Recorded recorded[RECORDED];
     size_t recorded_next; /* which of them makes room */

@@ -212,7 +212,7 @@ static bool buffer_open(Steps *s)
 
 static bool sets_open(Steps *s)
 {
-    s->window_count = s->bytes > s->range ? (s->bytes - s->range + s->stride - 1) / s->stride + 1 : 1;
+    s->window_count = (s->bytes + s->stride - 1) / s->stride;
     return succeeds(s, layouts_make(s->gpu.device, &s->set_layout, &s->layout), "the layout of kernels") &&
         succeeds(s, sets_pool(s->gpu.device, SETS_MAX, &s->descriptors), "vkCreateDescriptorPool");
 }
