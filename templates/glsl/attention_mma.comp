@@ -223,6 +223,7 @@ void main()
             }
             const float others = subgroupShuffleXor(most, 1);
             most = others > most ? others : most;
+            subgroupBarrier(); /* a row's two threads have read it */
             /* exp(-inf - 0) is 0; a NaN is never the top, but comes into the sum */
             const float shift = most > lowest ? most : 0.0, scale = top[t] > lowest ? exp(top[t] - shift) : 0.0;
             [[unroll]] for (int j = 0; j < FOURS; j++) {
@@ -230,7 +231,6 @@ void main()
                     x[j][i] = x[j][i] == lowest ? 0.0 : exp(x[j][i] - shift);
                     sum += x[j][i];
                 }
-                /* a row's two threads have read it: they have told each other */
                 block[here + j][half_row * 2] = BITS(x[j][0]) | BITS(x[j][1]) << 16;
                 block[here + j][half_row * 2 + 1] = BITS(x[j][2]) | BITS(x[j][3]) << 16;
             }

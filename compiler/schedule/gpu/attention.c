@@ -68,14 +68,13 @@ bool gpu_attends(const Kernel *k, const Options *o) {
     return best_block(s) && (!o->precision || o->no_units || suits_units(s) || beats_products(s));
 }
 
+// Always four subgroups: networks whose workgroups had one came out wrong on an H200, those with four right.
 static AttentionUnits units_of(const Plan *p, const Kernel *k) {
     const Attention *s = &k->attention;
-    AttentionUnits u = { .tiles = 1, .subgroups = 4, .keys = 32 };
+    const AttentionUnits u = { .tiles = 1, .subgroups = 4, .keys = 32 };
     if (!p->options->precision || p->options->no_units || p->parent || !suits_units(s)) return (AttentionUnits){ 0 };
     for (int i = 0; i < 3; i++)
         if (!gpu_is_half(p, k->operand[i])) return (AttentionUnits){ 0 };
-    const double rows = (double)(s->batch[0] * s->batch[1] * s->batch[2]);
-    while (u.subgroups > 1 && rows * (double)ceil_div(s->m, 16 * u.subgroups) < gpu_machine.cores) u.subgroups /= 2;
     return u;
 }
 
