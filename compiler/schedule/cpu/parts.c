@@ -197,7 +197,7 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
     bool by_columns = k->operand[0] && k->operand[0]->data;         // channels are rows: the weights are on the left
     return (Work){ .rows = axis ? ceil_div((int64_t)m, mr) : (int64_t)b,
         .columns = ceil_div((int64_t)n, nr),
-        .pass = axis ? ceil_div(hole_or(k, "MC", INT64_MAX), mr) : 1,
+        .pass = axis ? ceil_div(hole_or(k, "MC", (int64_t)m), mr) : 1,
         .ns = k->flops / template_rate,
         .left = left / near_rate,
         .right = right / near_rate,
