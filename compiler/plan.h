@@ -261,8 +261,8 @@ struct Kernel {
     // what only one kind has
     union {
         // part_axis: its parts are ranges of this axis; GPUs: threads share out the points of the first `spread` axes,
-        // or rows are what it is
-        struct { int part_axis, spread; Team team; const Rowwise *rows; } loop;
+        // or rows are what it is; windows: a thread may have neighbours along the last axis (schedule/gpu/windows.c)
+        struct { int part_axis, spread; Team team; const Rowwise *rows; bool windows; } loop;
         // window: of a convolution of bytes, whose rows the template of a product reads where they lie
         struct { Contraction gemm; Convolution window; };
         // KERNEL_PRODUCT: on a GPU

@@ -480,6 +480,10 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     return true;
 }
 
+void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer) { print_thread(p, out, s, outer); }
+
+bool glsl_choose_groups(const Kernel *k, int64_t points, Shader *out) { return choose_groups(k, points, 1, out); }
+
 Dialect glsl_dialect(Printing *p) {
     return (Dialect){ .index_type = "int",
         .indent = "    ",
@@ -565,6 +569,7 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     place_values(&p);
     if (k->kind == KERNEL_ATTENTION) return glsl_attention(&p, out);
     if (k->kind == KERNEL_LOOP && k->loop.rows) return glsl_rowwise(&p, out);
+    if (k->kind == KERNEL_LOOP && k->loop.windows && glsl_windows(&p, out)) return true;
     if (k->kind == KERNEL_LOOP) return loop_kernel(&p, out);
     Printing other = p;
     if (k->units.block) (k->units.pieces ? glsl_pieces : glsl_matrix)(&other, out->instead = NEW(a, Shader));

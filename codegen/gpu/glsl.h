@@ -72,10 +72,19 @@ const char *glsl_load_lane(void *ctx, Value *v, const char *index);
 const char *glsl_bits_text(const Printing *p, DType d, const char *value);
 // lanes.c: how many neighbours along `axis` a thread of this kernel has (1: one element), and which loads bring all of
 // them; the text behind the places of its axes, of which that one counts vectors
-typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; } Lanes;
+// sums: E_Acc is one of `sums`, by lane
+typedef struct Lanes { int n, axis, loads; const Expr *load[MAX_LANES_READ]; bool sums; } Lanes;
 Lanes glsl_lanes(Printing *p);
 Lanes glsl_lanes_along(Printing *p, int axis);          // of a product's result: four along this axis, or one
+Lanes glsl_lanes_of_term(Printing *p, int axis, int lanes, const Expr *term);
+Lanes glsl_lanes_of_sums(Printing *p, int axis, int lanes);
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
+// w0, w1, ... of its loads; otherwise: what they are where a load is of none, or NULL
+void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise);
+bool glsl_windows(Printing *p, Shader *out);            // windows.c; false: it is to be a loop
+// a thread's place, `outer` axes of it
+void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer);
+bool glsl_choose_groups(const Kernel *k, int64_t points, Shader *out);
 bool glsl_is_map(const Kernel *k);                      // neither sums nor sizes of the run
 // the nest with these stores alone, behind `place`, which says where the innermost axes are: "i1 = first"
 void glsl_print_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *place);

@@ -19,7 +19,7 @@ enum { LEAST_THREADS = 1 << 13, MOST_STORES = 4 };
 typedef struct Look {
     const Printing *p;
     int axis, lanes;
-    bool *seen, ok;
+    bool *seen, ok, guarded;                            // guarded: what is outside all lanes are at once
     const Expr *found[MAX_LANES_READ]; int n;           // loads of all lanes
 } Look;
 
@@ -61,7 +61,8 @@ static void look(Look *l, const Expr *e) {
     if (e->op == E_Load && walks_lanes(l, e->a[0])) {
         const DType d = layout_element(l->p->layout, e->value);
         const bool fits = is_read_wide(d) && (l->lanes == 4 || dtype_size(d) == 2);
-        if (!e->a[1] && fits && l->n < MAX_LANES_READ && lies_in_order(l, e->value, e->a[0], true))
+        const bool whole = !e->a[1] || (l->guarded && !walks_lanes(l, e->a[1]) && (!e->a[2] || e->a[2]->op == E_Const));
+        if (whole && fits && l->n < MAX_LANES_READ && lies_in_order(l, e->value, e->a[0], true))
             l->found[l->n++] = e;
         else l->ok = lies_in_order(l, e->value, e->a[0], false) && (l->lanes == 4 || dtype_size(d) == 2);
     }
@@ -131,6 +132,24 @@ Lanes glsl_lanes_along(Printing *p, int axis) {
     return whole && can(&l) ? lanes_of(&l) : (Lanes){ .n = 1 };
 }
 
+// Of a sum over windows: what its term reads is read by all lanes at once.
+Lanes glsl_lanes_of_term(Printing *p, int axis, int lanes, const Expr *term) {
+    Look l = { .p = p, .axis = axis, .lanes = lanes, .ok = true, .guarded = true };
+    l.seen = NEW_ARRAY(p->arena, bool, expr_count(p->kernel->exprs) + 1);
+    look(&l, term);
+    const Lanes out = l.ok && l.n ? lanes_of(&l) : (Lanes){ .n = 1 };
+    return out.loads == l.n ? out : (Lanes){ .n = 1 };
+}
+
+// What is stored of such sums, which `sums` has.
+Lanes glsl_lanes_of_sums(Printing *p, int axis, int lanes) {
+    Look l = { .p = p, .axis = axis, .lanes = lanes };
+    if (!can(&l)) return (Lanes){ .n = 1 };
+    Lanes out = lanes_of(&l);
+    out.sums = true;
+    return out;
+}
+
 // ---------------------------------------------------------------- the text
 static void keep_whole(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const Printing *p = ctx;
@@ -152,6 +171,12 @@ static const char *load_whole(void *ctx, Value *v, const char *index) {
     const Wide wide = glsl_wide_of(layout_element(p->layout, v), p->lanes);
     return arena_printf(
         p->arena, "%s[(%s + %s) / %d]", glsl_wide(p, v, wide), glsl_origin(p, v), index, p->lanes);
+}
+
+static const char *load_whole_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
+    Printing *p = ctx;
+    (void)otherwise;                                    // which it is already
+    return arena_printf(p->arena, "%s ? %s : w%d", guard, load_whole(ctx, v, index), p->lane_at);
 }
 
 // The lanes of a store as what its view holds.
@@ -190,37 +215,50 @@ static void print_nest(Printing *p, const Lanes *l, Text *out, const Dialect *d,
     else glsl_print_nest(p, out, d, stores, n, arena_printf(p->arena, "i%d = %s", l->axis, at));
 }
 
-void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
+static const char *whole_type(const Printing *p, const Lanes *l, int i) {
+    return glsl_wide_type(layout_element(p->layout, l->load[i]->value), l->n);
+}
+
+// w0, w1, ...: what is read of values that have several elements together, from `first` on.
+void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise) {
     const Kernel *k = p->kernel;
-    Arena *a = p->arena;
-    const char *first = "first", *each = "first + lane";
-    Expr *none = expr_index(k->exprs, 0);
     Dialect d = glsl_dialect(p);
     p->lanes = l->n;
-    if (k->kind != KERNEL_LOOP) {}                      // a parameter
-    else if (k->axes.at[l->axis].extent == l->n) text_printf(out, "    const int first = 0;\n");
-    else text_printf(out, "    const int first = i%d * %d;\n", l->axis, l->n);
     d.load = load_whole;
+    d.load_if = load_whole_if;
     d.store = keep_whole;
     for (p->lane_at = 0; p->lane_at < l->loads; p->lane_at++) {
         const Expr *e = l->load[p->lane_at];
-        const Store s = { k->stores.at[0].value, none, NULL, (Expr *)(uintptr_t)e, RED_NONE };
-        text_printf(out, "    %s w%d;\n    {\n", glsl_wide_type(layout_element(p->layout, e->value), l->n), p->lane_at);
-        print_nest(p, l, out, &d, &s, 1, first);
+        const Store s = { k->stores.at[0].value, expr_index(k->exprs, 0), NULL, (Expr *)(uintptr_t)e, RED_NONE };
+        text_printf(out, "    %s w%d%s%s;\n    {\n", whole_type(p, l, p->lane_at), p->lane_at, otherwise ? " = " : "",
+            otherwise ? otherwise[p->lane_at] : "");
+        print_nest(p, l, out, &d, &s, 1, "first");
         text_printf(out, "    }\n");
     }
+}
+
+void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
+    const Kernel *k = p->kernel;
+    Arena *a = p->arena;
+    Expr *none = expr_index(k->exprs, 0);
+    Dialect d = glsl_dialect(p);
+    if (k->kind != KERNEL_LOOP || l->sums) {}           // a parameter, or known
+    else if (k->axes.at[l->axis].extent == l->n) text_printf(out, "    const int first = 0;\n");
+    else text_printf(out, "    const int first = i%d * %d;\n", l->axis, l->n);
+    p->lanes = l->n;
+    glsl_print_whole(p, l, out, NULL);
     for (int i = 0; i < k->stores.n; i++)
         text_printf(out, "    %sfloat r%d[%d];\n", p->options->fast_math ? "" : "precise ", i, l->n);
     d.load = glsl_load_lane;
     d.store = keep_lane;
     p->n_four = l->loads;
     text_printf(out, "    [[unroll]] for (int lane = 0; lane < %d; lane++) {\n", l->n);
-    if (k->kind != KERNEL_LOOP) text_printf(out, "        const float acc = sums[lane];\n");
-    print_nest(p, l, out, &d, k->stores.at, k->stores.n, each);
+    if (k->kind != KERNEL_LOOP || l->sums) text_printf(out, "        const float acc = sums[lane];\n");
+    print_nest(p, l, out, &d, k->stores.at, k->stores.n, "first + lane");
     text_printf(out, "    }\n    {\n");
     d.store = store_whole;
     Store *stores = arena_copy(a, k->stores.at, sizeof *stores * (size_t)k->stores.n);
     for (int i = 0; i < k->stores.n; i++) stores[i].expr = none;
-    print_nest(p, l, out, &d, stores, k->stores.n, first);
+    print_nest(p, l, out, &d, stores, k->stores.n, "first");
     text_printf(out, "    }\n");
 }

@@ -35,6 +35,19 @@ conv("conv_colours", [1, 3, 20, 20], 16, 7, stride=2, pad=3)
 conv("conv_shares", [1, 256, 7, 7], 32, 3, pad=1)        # few blocks of many terms
 conv("conv_depthwise", [1, 32, 9, 9], 32, 3, pad=1, group=32)
 
+# windows between convolutions, so that channels lie last: their lanes
+def window(name, x, node_of, side, **more):
+    n, c, h, w = x
+    write(name, [node("Conv", ["x", "u"], ["h"], kernel_shape=[1, 1]), node_of,
+                 node("Conv", ["p", "v"], ["y"], kernel_shape=[1, 1])], x, [n, 8, side(h), side(w)],
+          {"u": [c, c, 1, 1], "v": [8, c, 1, 1], **more})
+
+window("window_max", [1, 64, 33, 31], node("MaxPool", ["h"], ["p"], kernel_shape=[3, 3], strides=[2, 2],
+                                           pads=[1] * 4), lambda v: (v - 1) // 2 + 1)
+window("window_depthwise", [1, 40, 17, 15], node("Conv", ["h", "w", "b"], ["p"], kernel_shape=[5, 5], strides=[2, 2],
+                                                 pads=[2] * 4, group=40), lambda v: (v - 1) // 2 + 1,
+       w=[40, 1, 5, 5], b=[40])
+
 def product(name, m, k, n, **attributes):
     write(name, [node("Tanh", ["x"], ["t"]), node("Gemm", ["t", "w", "b"], ["s"], **attributes),
                  node("Relu", ["s"], ["r"]), node("MatMul", ["r", "v"], ["y"])], [m, k], [m, 16],
@@ -94,6 +107,18 @@ rm -rf conv_window/want
 "$plain" run conv_window/model.onnx --input x=conv_window/x.npy --target portable --output conv_window/want >out 2>err
 python3 "$here/waves.py" conv_window 2e-2
 result $? "and with the portable target"
+
+# sums over windows whose channels lie last
+for model in window_max window_depthwise; do
+    "$plain" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >out 2>err
+    status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --precision f16 \
+        --output $model/got
+    python3 "$here/waves.py" $model 5e-3
+    result $? "$model agrees with the portable target"
+    "$burncc" $model/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
+    grep -q 'float sums\[[48]\];' out
+    result $? "$model has lanes"
+done
 
 # records of blocks that no table has
 status 0 "tune" "$burncc" tune product_shares/model.onnx --target vulkan --precision f16 --seconds 0.05 -o any.records

@@ -230,6 +230,9 @@ void gpu_spread(Arena *a, Kernel *k) {
     const int stores = k->stores.n;
     if (k->loop.rows) return;
     k->loop.spread = spread_axes(k);
+    k->loop.windows = has_tiles(k) && gpu_windows(a, k);
+    k->loop.team = (Team){ 1, false };
+    if (k->loop.windows) return;
     if (has_tiles(k)) choose_tiles(a, k, k->loop.spread);
     k->loop.team = team_of(a, k, k->loop.spread);
     if (has_tiles(k) && k->stores.n == stores && !are_columns(k))

@@ -12,6 +12,7 @@ void gpu_sort(Kernel *k);                               // sort.c: a called sort
 // rowwise.c: the kernel's reductions as those of rows, which its first `outer` axes count; by_point: neighbours in
 // memory lie in neighbouring rows; shared: several workgroups may share a row; NULL: they are not
 const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point, bool shared);
+bool gpu_windows(Arena *a, const Kernel *k);            // windows.c: a sum over windows whose channels lie last?
 void gpu_attention(const Plan *p, Kernel *k);           // attention.c: the holes of its template
 void gpu_gemm(const Plan *p, Kernel *k);                // gemm.c: the holes of a product's template
 // matrix.c: the product as a kernel for matrix units too, where its factors have 16 bits
