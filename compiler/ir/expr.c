@@ -27,10 +27,11 @@ struct ExprPool {
     const Graph *graph;                         // whose symbols its sizes are made of; NULL before there are any
     VEC(Expr *) all;                            // by id
     Expr **table; size_t mask;                  // open addressing by contents
-    Memo memo[MEMO];                            // of rows of maps.def
+    Memo *memo;                                 // of rows of maps.def, MEMO; NULL before one is asked for
 };
 
 Expr **expr_memo(ExprPool *p, int row, DType first, DType last) {
+    if (!p->memo) p->memo = NEW_ARRAY(p->arena, Memo, MEMO);
     Memo *m = &p->memo[((unsigned)row * 31 + (unsigned)first * 7 + (unsigned)last) % MEMO];
     if (m->row != row || m->first != first || m->last != last) *m = (Memo){ row, first, last, NULL };
     return &m->e;
