@@ -65,8 +65,9 @@ static bool is_matrix_product(const Node *n) {
 }
 
 static bool is_row_scatter(const Node *n) {
+    if (n->op != OP_ScatterND) return false;
     const Type *at = &n->in[1]->type;
-    return n->op == OP_ScatterND && at->rank > 0 && at->dim[at->rank - 1] == 1 && at->dtype == DT_I64;
+    return at->rank > 0 && at->dim[at->rank - 1] == 1 && at->dtype == DT_I64;
 }
 
 static bool is_fill(const Node *n) { return n->op == OP_Expand && type_count_upper(n->graph, &n->in[0]->type) == 1; }

@@ -541,8 +541,9 @@ static bool place_repeated(Fuser *f, Node *n) {
 
 // A reshape of something that is stored anyway is another name for the same bytes.
 static bool share_bytes(Fuser *f, Node *n) {
+    if (form_of(n) != FORM_RESHAPE) return false;       // what is made of nothing has no operand to look at
     Value *v = n->out[0], *from = n->in[0];
-    if (form_of(n) != FORM_RESHAPE || plan_value(f->plan, v).buffer || from->data
+    if (plan_value(f->plan, v).buffer || from->data
         || plan_value(f->plan, from).home || from->graph != f->plan->graph)
         return false;
     for (int i = 0; i < f->plan->graph->outputs.n; i++)
