@@ -76,7 +76,7 @@ bool type_same_shape(const Type *a, const Type *b);
 bool type_is_static(const Type *t);                     // no symbolic dimension
 int64_t type_count(const Type *t);                      // elements; bug() when symbolic
 int64_t type_bytes(const Type *t);
-// a static type of more than MAX_TENSOR_BYTES; a dimension of 0 counts as 1, so that no product of others overflows
+// more than MAX_TENSOR_BYTES; a dimension of 0 or of symbols counts as 1, so that no product of others overflows
 bool type_too_large(const Type *t);
 int64_t type_count_upper(const Graph *g, const Type *t);             // with every symbol at its upper bound; saturates
 int64_t type_bytes_upper(const Graph *g, const Type *t);

@@ -4,8 +4,8 @@
 // In: sizes. Out: zeroed blocks, 64-byte aligned when they are large enough for it to matter (tensors), else 16-byte.
 // The idea: a list of chunks, each filled from its start; a block larger than a chunk gets a chunk of its own.
 // A large one may go before the others do.
-// Running out of memory ends the process with status 5: no caller has to check. Under AddressSanitizer what is not
-// handed out, and a gap behind each block, is poisoned, so that a step past a block is seen inside a chunk too.
+// Running out of memory ends the process with status 5: no caller has to check. For the fuzzer what is not handed
+// out, and a gap behind each block, is poisoned, so that a step past a block is seen inside a chunk too.
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -29,14 +29,7 @@ struct Arena {
     size_t chunk;                               // size of the next chunk
 };
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONS 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define POISONS 1
-#endif
-#ifdef POISONS
+#ifdef POISONS                                  // the fuzzer's build, which has AddressSanitizer
 #include <sanitizer/asan_interface.h>
 #define GAP_BYTES ((size_t)16)
 #else

@@ -125,9 +125,11 @@ static Value *grid_place(Graph *g, const Sampler *s, Value *v, int axis) {
 Value *b_grid_sample(Graph *g, const Sampler *s, Value *x, Value *grid) {
     const Type t = grid->type;
     Value *at[MAX_SPACE];
-    if (t.rank != s->space + 2 || t.dim[t.rank - 1] != s->space
+    bool open = t.rank > 0 && !dim_is_const(t.dim[t.rank - 1]);
+    if (t.rank != s->space + 2 || (!open && t.dim[t.rank - 1] != s->space)
         || (t.dim[0] != x->type.dim[0] && dim_is_const(t.dim[0]) && dim_is_const(x->type.dim[0])))
         return graph_fail(g, "the grid must be [batch, places..., spatial dimensions]");
+    if (open) dim_require(g, t.dim[t.rank - 1], s->space);
     Dim places = type_product(g, &t, 1, t.rank - 1), dims[MAX_RANK] = { x->type.dim[0], x->type.dim[1] };
     grid = b_reshape(g, b_cast(g, grid, dtype_wide(t.dtype)), 3, (Dim[]){ t.dim[0], places, s->space });
     for (int i = 0; i < s->space; i++)

@@ -119,10 +119,10 @@ Node *graph_node(Graph *g, Op op, int n_in, Value *const *in, int n_out) {
     Node *n = NEW(g->arena, Node);
     n->op = op;
     n->n_in = n_in;
-    n->in = NEW_ARRAY(g->arena, Value *, n_in);
+    n->in = NEW_ARRAY(g->arena, Value *, n_in + 1);     // and a NULL: walks look at a first operand before they ask
     for (int i = 0; i < n_in; i++) n->in[i] = in[i];
     n->n_out = n_out;
-    n->out = NEW_ARRAY(g->arena, Value *, n_out);
+    n->out = NEW_ARRAY(g->arena, Value *, n_out + 1);
     for (int i = 0; i < n_out; i++) {
         n->out[i] = value_new(g, NULL);
         n->out[i]->def = n;

@@ -101,9 +101,8 @@ int64_t type_bytes(const Type *t) {
 bool type_too_large(const Type *t) {
     int64_t n = (int64_t)dtype_size(t->dtype);
     bool huge = false;
-    if (!type_is_static(t)) return false;
     for (int i = 0; i < t->rank; i++)
-        if (t->dim[i]) huge |= __builtin_mul_overflow(n, t->dim[i], &n);
+        if (t->dim[i] > 0) huge |= __builtin_mul_overflow(n, t->dim[i], &n);
     return huge || n > MAX_TENSOR_BYTES;
 }
 

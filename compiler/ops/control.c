@@ -71,6 +71,8 @@ static bool measured_inside(const Graph *body, const Type *t) {
 bool shape_loop(Node *n) {
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, scanned = n->n_out - carried;
+    const int64_t *given;
+    if (node_attr(n, "trips") && !op_ints(n, "trips", 1, &given)) return false;
     if (scanned < 0 || b->inputs.n != 2 + carried || b->outputs.n != 1 + n->n_out) {
         diag_error(n->loc, "Loop with %d carried values and %d outputs has a body of %d inputs and %d outputs",
             carried, n->n_out, b->inputs.n, b->outputs.n);
