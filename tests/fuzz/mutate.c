@@ -4,8 +4,8 @@
 // In: bytes and a seed. Out: other bytes. The idea: the file is read into a tree of fields by a table of which
 // message holds what, one to a few fields change in ways that fit their kind (numbers, names, elements, shapes with
 // their data, whole messages), and the tree is written again. Messages and names that went by are remembered and
-// planted elsewhere, so operators and attributes meet. What is no tree of fields, and one input in sixteen, is left
-// to libFuzzer's own mutations of bytes.
+// planted elsewhere, so operators and attributes meet. Graphs in text change by lines and words (words.c). What is
+// neither, and one input in sixteen, is left to libFuzzer's own mutations of bytes.
 #include "fuzz.h"
 
 #include <string.h>
@@ -551,6 +551,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
             memcpy(data, to, n);
         } else n = 0;
     }
+    bool text = !whole && below(&t, 16) && is_graph_text(data, size);
+    if (text) n = mutate_words(data, size, max_size, draw(&t));
     arena_free(t.arena);
     return n ? n : LLVMFuzzerMutate(data, size, max_size);
 }
