@@ -218,7 +218,7 @@ static bool indices_fit(const Layout *l, const Kernel *k) {             // they 
         Value *v = i < k->reads.n ? k->reads.at[i] : k->writes.at[i - k->reads.n];
         int64_t bytes = (int64_t)dtype_size(layout_element(l, v));
         if (gpu_calls(k) && bytes > (int64_t)sizeof(uint32_t)) bytes = sizeof(uint32_t);    // of scratch memory
-        const int64_t reach = l->moved ? layout_region(l, v).bytes : most;
+        const int64_t reach = l->moved ? plan_value(l->plan, v).buffer->bytes : most;
         if (reach / bytes <= INT32_MAX) continue;
         diag_error_as(EXIT_LIMIT, kernel_loc(k),
             "%s: a GPU kernel reaches 2^31 elements, the buffers have %lld bytes; use --target generic", kernel_op(k),

@@ -230,12 +230,24 @@ bool quantizing_noise(Quantizing *z, int64_t n, double *db) {
     return true;
 }
 
+// Values to compare with are as many as the output has; else there is no label, which is said once.
+static void check_values(Quantizing *z, const Graph *g) {
+    int64_t values = 1;
+    if (!z->target || z->target->class_count) return;
+    for (int i = 0; i < z->target->rank; i++) values *= z->target->shape[i];
+    if (values == type_count_upper(g, &g->outputs.at[0]->type)) return;
+    diag_note(NULL, "\"%s\" of the data has %lld values, the model's output %lld: no error beside it is measured",
+        z->target->name, (long long)values, (long long)type_count_upper(g, &g->outputs.at[0]->type));
+    z->target = NULL;
+}
+
 // A second model of the same outputs beside the floats.
 bool quantizing_measure(Quantizing *z, int64_t n, FitRun *whole, Measured *m) {
     FitMeasures of[2] = { { .binary = z->model.classes == 1 }, { .binary = z->model.classes == 1 } };
     const burn_dataset *d = z->measured;
     const Graph *g = z->simulation->plan->graph;
     Power power = { 0 };
+    check_values(z, g);
     bool ok = fit_run_fields(&z->floats, d, &z->model, NULL) && fit_run_fields(whole, d, &z->model, NULL);
     const char *metrics = z->c->fit.metrics, *usual = "mae";
     if (z->target && z->target->class_count) usual = z->model.classes == 1 ? "accuracy(threshold=0)" : "accuracy";

@@ -110,6 +110,7 @@ END
 printf 'a,b,c,d,e,f,g,h,t\n1,2,3,4,3,2,1,0,1\n-1,2,-3,4,-3,2,-1,0,1\n' >line.csv
 status 0 'along one axis' "$burncc" quantize line.txt --data csv:line.csv -o l.onnx --report
 says '^ +Conv +i8'
+says 'has 1 values, the model.s output 12: no error beside it is measured'
 
 # ---------------------------------------------------------------- weights alone
 only() { "$burncc" quantize "$digits/digits.onnx" -o "w$1.onnx" --weights-only "$@"; }
