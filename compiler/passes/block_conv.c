@@ -22,8 +22,9 @@ enum { SPACE = 2, RANK = 2 + SPACE, VECTOR = 8, MOST_CHANNELS = 16 };
 typedef struct Blocks { int64_t stride, channels, taps[SPACE], blocks[SPACE], lo[RANK], hi[RANK]; } Blocks;
 
 static bool takes(const Node *n, Blocks *b) {
+    if (n->op != OP_Conv) return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
-    if (n->op != OP_Conv || n->in[1]->role != ROLE_PARAM || n->in[1]->data || x->dtype != DT_F32 || x->rank != RANK)
+    if (n->in[1]->role != ROLE_PARAM || n->in[1]->data || x->dtype != DT_F32 || x->rank != RANK)
         return false;
     if (node_int(n, "channels_last", 0) || node_int(n, "group", 1) != 1 || !all_ints(n, "dilations", 1)) return false;
     if (!type_is_static(x) || !type_is_static(w) || !type_is_static(y) || !type_count(y)) return false;

@@ -401,7 +401,9 @@ static int64_t search(Search *c, Sequence *q) {
     Cost cost = measure(c, q);
     while (cost.peak > c->target && c->work < MAX_WORK && q->n < LENGTH * c->s->n) {
         bool better = improve(c, q, &cost, (cost.peak - c->target) / SMALL);
-        if (!better && !(budget && improve(c, q, &cost, 1))) break;
+        cost = measure(c, q);                           // what was tried last has left its spans
+        if (better) continue;
+        if (!budget || !improve(c, q, &cost, 1)) break;
         cost = measure(c, q);
     }
     if (cost.peak <= c->target) trim(c, q);
