@@ -211,6 +211,7 @@ static bool join_step(const Joining *j, int at) {
 }
 
 // ---------------------------------------------------------------- what nobody reads any more
+// An output may be made of it by its place alone, as a concatenation is of its parts.
 static void drop_unread(const Joining *j, Kernel *k) {
     const Plan *p = j->plan;
     int n = 0;
@@ -218,7 +219,7 @@ static void drop_unread(const Joining *j, Kernel *k) {
     for (int s = 0; s < k->stores.n; s++) {
         Value *v = k->stores.at[s].value;
         bool read = v->role != ROLE_NONE;
-        for (int i = 0; i < p->graph->outputs.n; i++) read = read || p->graph->outputs.at[i] == v;
+        for (int i = 0; i < p->graph->outputs.n; i++) read = read || owner(j, p->graph->outputs.at[i]) == owner(j, v);
         for (int i = 0; i < p->kernels.n && !read; i++)
             for (int r = 0; r < p->kernels.at[i]->reads.n; r++)
                 read = read || owner(j, p->kernels.at[i]->reads.at[r]) == owner(j, v);
