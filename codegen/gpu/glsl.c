@@ -333,7 +333,7 @@ static int64_t points_of(const Kernel *k, int outer) {
     return points;
 }
 
-static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) {
+bool glsl_choose_groups(const Kernel *k, int64_t points, int team, Shader *s) {
     s->points = points;
     if (s->points > INT32_MAX) {
         diag_error_as(EXIT_LIMIT, kernel_loc(k), "%s: more than 2^31 elements in one GPU kernel; use --target generic",
@@ -350,7 +350,7 @@ static bool choose_groups(const Kernel *k, int64_t points, int team, Shader *s) 
 }
 
 // Which point, and for a team: which of its members.
-static void print_thread(const Printing *p, Text *out, const Shader *s, int outer) {
+void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer) {
     int size = p->team.size;
     const char *group = s->groups[1] > 1 ? "(gl_WorkGroupID.x + gl_WorkGroupID.y * 65535u)" : "gl_WorkGroupID.x";
     const char *points = arena_printf(p->arena, p->kernel->sizes.n ? "uint(points)" : "%uu", (unsigned)s->points);
@@ -452,7 +452,7 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     custom_points(n, &points);
     custom_params(a, node_string(n, "glsl_params", ""), params);
     out->size = points;
-    if (!check_own(l, k) || !choose_groups(k, dim_upper(l->plan->graph, points), 1, out)) return false;
+    if (!check_own(l, k) || !glsl_choose_groups(k, dim_upper(l->plan->graph, points), 1, out)) return false;
     if (points == 0) return true;
     place_values(&p);
     text_init(&body, a);
@@ -468,7 +468,7 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     print_given(l->plan->graph, &body, n, params + k->call.args.n);
     text_printf(&body, "#line %lld\n%s\n}\n\nvoid main() {\n", (long long)node_int(n, "glsl_line", 1),
         glsl_custom_text(a, node_string(n, "glsl", ""), k->call.args.n, operands));
-    print_thread(&p, &body, out, 0);
+    glsl_print_thread(&p, &body, out, 0);
     print_views(&p, &shader);
     print_push(&p, &shader);
     text_printf(&shader, "layout(local_size_x = %d) in;\n\n%s    own(int(point));\n}\n", out->each, body.at);
@@ -479,10 +479,6 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
     take_push(&p, out);
     return true;
 }
-
-void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer) { print_thread(p, out, s, outer); }
-
-bool glsl_choose_groups(const Kernel *k, int64_t points, Shader *out) { return choose_groups(k, points, 1, out); }
 
 Dialect glsl_dialect(Printing *p) {
     return (Dialect){ .index_type = "int",
@@ -507,10 +503,10 @@ static bool lanes_kernel(Printing *p, const Lanes *l, Shader *out) {
     text_init(&body, a);
     vectors->axes.at = arena_copy(a, k->axes.at, sizeof *k->axes.at * (size_t)k->axes.n);
     vectors->axes.at[l->axis].extent = vectors->axes.at[l->axis].size = k->axes.at[l->axis].extent / l->n;
-    if (!choose_groups(vectors, points_of(vectors, k->n_parallel), 1, out)) return false;
+    if (!glsl_choose_groups(vectors, points_of(vectors, k->n_parallel), 1, out)) return false;
     text_printf(&body, "void main() {\n");
     p->kernel = vectors;
-    print_thread(p, &body, out, k->n_parallel);
+    glsl_print_thread(p, &body, out, k->n_parallel);
     p->kernel = k;
     glsl_print_lanes(p, l, &body);
     text_printf(&body, "}\n");
@@ -528,7 +524,7 @@ static bool loop_kernel(Printing *p, Shader *out) {
     const Lanes lanes = glsl_lanes(p);
     if (lanes.n > 1) return lanes_kernel(p, &lanes, out);
     if (glsl_tiles(p, out)) return true;
-    if (!choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
+    if (!glsl_choose_groups(k, points_of(k, outer), p->team.size, out)) return false;
     if (out->points == 0) return true;
     out->size = 1;
     for (int i = 0; i < outer && k->sizes.n; i++)
@@ -542,7 +538,7 @@ static bool loop_kernel(Printing *p, Shader *out) {
     if (p->team.size > 1) d.store_if = outer == k->n_parallel ? "live && rank == 0" : "live";
     loops_print(a, &nest, k, &d, outer, 1);
     text_printf(&body, "void main() {\n");
-    print_thread(p, &body, out, outer);
+    glsl_print_thread(p, &body, out, outer);
     text_printf(&body, "%s}\n", nest.at);
     glsl_shader(p, "",
         arena_printf(a, "layout(local_size_x = %d) in;\n", p->team.size > 1 ? TEAM_LOCAL_SIZE : out->each), body.at,

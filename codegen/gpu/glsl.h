@@ -44,8 +44,7 @@ void glsl_axes(const Printing *p, Text *out, int n);    // the first n axes as d
 Dialect glsl_dialect(Printing *p);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
-// the extensions of shaders on matrix units
-// shaders for matrix units. Where those are, float16 is: conversions to it round as this asks for, to the nearest
+// the extensions of shaders for matrix units. Where those are, float16 is: conversions to it round as GLSL_NEAREST asks
 #define GLSL_MATRICES \
     "#extension GL_KHR_memory_scope_semantics : require\n" \
     "#extension GL_KHR_shader_subgroup_basic : require\n" \
@@ -84,7 +83,7 @@ void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const 
 bool glsl_windows(Printing *p, Shader *out);            // windows.c; false: it is to be a loop
 // a thread's place, `outer` axes of it
 void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer);
-bool glsl_choose_groups(const Kernel *k, int64_t points, Shader *out);
+bool glsl_choose_groups(const Kernel *k, int64_t points, int team, Shader *out);
 bool glsl_is_map(const Kernel *k);                      // neither sums nor sizes of the run
 // the nest with these stores alone, behind `place`, which says where the innermost axes are: "i1 = first"
 void glsl_print_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *place);

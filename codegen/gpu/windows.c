@@ -120,7 +120,7 @@ bool glsl_windows(Printing *p, Shader *out) {
     vectors->axes.at[axis].extent = vectors->axes.at[axis].size = k->axes.at[axis].extent / lanes;
     for (int i = 0; i < k->n_parallel; i++) points *= vectors->axes.at[i].extent;
     p->kernel = lanes > 1 ? vectors : loop;
-    if (lanes == 1 || !glsl_choose_groups(vectors, points, out)) return false;
+    if (lanes == 1 || !glsl_choose_groups(vectors, points, 1, out)) return false;
     text_printf(&body, "void main() {\n");
     glsl_print_thread(p, &body, out, k->n_parallel);
     p->kernel = k;

@@ -284,7 +284,8 @@ int command_verify(Arena *a, CommandOptions *c) {
     BuildCache cache = { .arena = a, .runner = c->runner }, here = { .arena = a };
     bool all = true;
     int status = EXIT_OK;
-    for (int i = 0; i < sets.n || (!sets.n && i == 0); i++) {
+    const int runs = sets.n ? sets.n : 1;               // without data: one, of inputs that are drawn
+    for (int i = 0; i < runs; i++) {
         Arena *scratch = arena_new();
         const char *frozen = "", *set = sets.n ? sets.at[i] : "drawn";
         Text trace;

@@ -103,6 +103,12 @@ void sum_none(Sum *s) {
     s->large = false;
 }
 
+void sum_only(Sum *s, Term t) {
+    sum_none(s);
+    s->n = 1;
+    s->terms[0] = t;
+}
+
 void sum_of(Graph *g, Dim d, Sum *s) {
     sum_none(s);
     if (dim_is_const(d)) {
@@ -138,8 +144,7 @@ static Dim dim_atom(Graph *g, Atom atom) {
         i++;
     if (i == t->atoms.n) VEC_PUSH(graph_root(g)->arena, t->atoms, atom);
     Sum s;
-    sum_none(&s);
-    sum_add(&s, (Term){ .coef = 1, .n = 1, .atom = { i } });
+    sum_only(&s, (Term){ .coef = 1, .n = 1, .atom = { i } });
     return dim_intern(g, &s);
 }
 
@@ -459,8 +464,7 @@ int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono) {
     sum_of(g, d, &s);
     if (s.n > max) too_large();
     for (int i = 0; i < s.n; i++) {
-        sum_none(&one);
-        sum_add(&one, s.terms[i]);
+        sum_only(&one, s.terms[i]);
         coef[i] = s.terms[i].coef;
         one.terms[0].coef = 1;
         mono[i] = dim_intern(g, &one);

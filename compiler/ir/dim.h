@@ -23,6 +23,7 @@ typedef struct Range { int64_t lo, hi; } Range;
 
 // a Sum is some 20 kB, of which only the terms that it has are ever set
 void sum_none(Sum *s);
+void sum_only(Sum *s, Term t);
 void sum_of(Graph *g, Dim d, Sum *s);
 void sum_add(Sum *s, Term t);
 Dim dim_intern(Graph *g, const Sum *s);                         // fatal when the sum is too large

@@ -24,12 +24,6 @@ int64_t gcd(int64_t a, int64_t b) {
 
 // ---- factors as sums and back
 
-static void sum_only(Sum *s, Term t) {
-    s->n = 1;
-    s->large = false;
-    s->terms[0] = t;
-}
-
 static bool sum_times(const Sum *x, const Sum *y, Sum *out) {
     sum_none(out);
     out->large = x->large || y->large;

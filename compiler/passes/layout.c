@@ -437,9 +437,8 @@ static void layout_graph(Layout *l, Graph *g, const Backend *b) {
         for (int i = 0; i < n->n_bodies; i++) layout_graph(l, n->bodies[i], b);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = NULL;
-        if (n->n_bodies || sums_the_batch(l, n)) v = NULL;
-        else v = stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
+        if (n->n_bodies || sums_the_batch(l, n)) continue;
+        Value *v = stay ? keep_conv(g, n) : layout_turns(n) ? turn_conv(l, g, n) : sink(l, g, n);
         if (v && v != n->out[0]) rewrite_set(&l->r, n->out[0], v);
     }
     g->cursor = NULL;

@@ -293,7 +293,7 @@ static void find_lists(Search *c, const Sequence *q, Candidate *one) {
 
 static void copy(Arena *a, const Sequence *from, Sequence *to) {
     to->n = 0;
-    for (int i = 0; i < from->n; i++) VEC_PUSH(a, *to, from->at[i]);
+    add(a, to, from->at, from->n);
 }
 
 // The best change of the sequence, of the most promising ones that help at all; least: bytes of what they free. false:

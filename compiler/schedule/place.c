@@ -196,12 +196,10 @@ static void improve(Placing *s, Best *b, int64_t bound) {
     }
 }
 
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-
 // Bytes of one buffer that lie in another, which begins so far behind it.
 static int64_t in_common(int64_t first, int64_t second, int64_t distance) {
-    const int64_t d = align_up(distance), both = larger(first, second + (d > 0 ? d : 0));
-    return larger(first + second - both, 0);
+    const int64_t d = align_up(distance), both = max64(first, second + (d > 0 ? d : 0));
+    return max64(first + second - both, 0);
 }
 
 // No placement needs less: most bytes alive at once, less what results share with operands that die there.
@@ -213,7 +211,7 @@ static int64_t least_live(Arena *a, const int64_t *live, int moments, const Plac
             const Over *o = &s->items[i].over[j];
             if (o->dying->bank != x->bank) continue;
             const int64_t out = s->items[i].bytes, in = align_up(o->dying->bytes),
-                          both = larger(in_common(out, in, o->distance), in_common(in, out, o->above));
+                          both = max64(in_common(out, in, o->distance), in_common(in, out, o->above));
             for (int at = x->first; at <= x->last && at <= o->dying->last; at++)
                 if (buffer_alive(x, at) && buffer_alive(o->dying, at)) shared[at] += both;
         }

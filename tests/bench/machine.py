@@ -8,7 +8,6 @@ import ours
 from workers import Worker
 
 
-
 def say(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 

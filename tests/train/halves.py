@@ -146,10 +146,10 @@ MODELS = {
     "GPT": ("models/gpt2.c", "layers=2 width=64 heads=4 vocabulary=97 positions=32", "--dim batch=4 --dim length=32",
             "int64_t x[4 * 32]", "i * 7919 % 97", "4 * 32", "(i * 7919 + 5) % 97", False, True, "0x1p-6", 0.75),
     "MLP": ("models/mlp.c", "layers=3 width=96 features=70 classes=5 dropout=0.1", "--dim batch=256",
-            "float x[256 * 70]", "(float)(i * 7919 % 1009) / 505 - 1 + (float)(i % 5 == i / 70 % 5)", "256", "i % 5",
+            "float x[256 * 70]", RANDOM + " + (float)(i % 5 == i / 70 % 5)", "256", "i % 5",
             True, False, "0x1p-3", 0.9),
     "convolutions": ("tests/train/pairs_net.c", "", "--dim batch=24 --no-dropout", "float x[24 * 162]",
-                     "(float)(i * 7919 % 1009) / 505 - 1 + (float)(i % 4 == i / 162 % 4)", "24", "i % 4",
+                     RANDOM + " + (float)(i % 4 == i / 162 % 4)", "24", "i % 4",
                      False, False, "0x1p-3", 1),
 }
 

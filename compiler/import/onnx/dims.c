@@ -35,8 +35,6 @@ static DimItem with_range(const Graph *g, DimItem x) {
     return x;
 }
 
-static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static DimItem combine_ranges(Op op, DimItem x, DimItem y) {
     switch (op) {
@@ -53,8 +51,8 @@ static DimItem combine_ranges(Op op, DimItem x, DimItem y) {
         return unknown(x.lo / y.hi, x.hi == INT64_MAX ? INT64_MAX : x.hi / y.lo);
     case OP_Mod:
         return y.lo > 0 ? unknown(0, y.hi == INT64_MAX ? INT64_MAX : y.hi - 1) : unknown(INT64_MIN, INT64_MAX);
-    case OP_Min: return unknown(lesser(x.lo, y.lo), lesser(x.hi, y.hi));
-    case OP_Max: return unknown(greater(x.lo, y.lo), greater(x.hi, y.hi));
+    case OP_Min: return unknown(min64(x.lo, y.lo), min64(x.hi, y.hi));
+    case OP_Max: return unknown(max64(x.lo, y.lo), max64(x.hi, y.hi));
     case OP_Equal: return unknown(0, 1);
     default: return unknown(INT64_MIN, INT64_MAX);
     }
@@ -65,7 +63,7 @@ static DimItem either(const Graph *g, DimItem x, DimItem y) {
     if (x.known && y.known && x.is.symbolic == y.is.symbolic && x.is.v == y.is.v) return x;
     x = with_range(g, x);
     y = with_range(g, y);
-    return unknown(lesser(x.lo, y.lo), greater(x.hi, y.hi));
+    return unknown(min64(x.lo, y.lo), max64(x.hi, y.hi));
 }
 
 // ---- known numbers

@@ -23,8 +23,6 @@
 static const double compute_rate = 100, near_rate = 60, far_rate = 20, call_ns = 30, barrier_ns = 1000;
 enum { SCRATCH_ALIGN = 64 };                            // bytes
 
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
 static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // ---------------------------------------------------------------- what goes by rows
@@ -193,10 +191,10 @@ static int64_t needs_to(const Trial *t, int i, int j, int64_t to) {
     const Convolution *c = m->from == j ? m->window : NULL;
     if (m->steps && to > 0)
         return ceil_div(reach_high(&m->reach, ceil_div(to, m->grain) * m->steps - 1), t->m[j].width);
-    if (!c || to <= 0) return larger(to, 0);
+    if (!c || to <= 0) return max64(to, 0);
     int64_t row = to / c->out[2] - 1,
             last = row % c->out[1] * c->stride[1] - c->pad[1] + (c->kernel[1] - 1) * c->dilation[1];
-    return (row / c->out[1] * c->in[1] + larger(0, least(last + 1, c->in[1]))) * c->in[2];
+    return (row / c->out[1] * c->in[1] + max64(0, min64(last + 1, c->in[1]))) * c->in[2];
 }
 
 // The first of member j that those of member i from `from` on need.
@@ -204,12 +202,12 @@ static int64_t needs_from(const Trial *t, int i, int j, int64_t from) {
     const Member *m = &t->m[i];
     const Convolution *c = m->from == j ? m->window : NULL;
     if (m->steps) return reach_low(&m->reach, from / m->grain * m->steps) / t->m[j].width;
-    if (!c) return larger(0, from - (m->from == j ? m->before : 0));
+    if (!c) return max64(0, from - (m->from == j ? m->before : 0));
     int64_t row = from / c->out[2], first = row % c->out[1] * c->stride[1] - c->pad[1];
-    return (row / c->out[1] * c->in[1] + larger(0, least(first, c->in[1]))) * c->in[2];
+    return (row / c->out[1] * c->in[1] + max64(0, min64(first, c->in[1]))) * c->in[2];
 }
 
-static int64_t whole(const Member *m, int64_t to) { return least(round_up(to, m->grain), m->total); }
+static int64_t whole(const Member *m, int64_t to) { return min64(round_up(to, m->grain), m->total); }
 
 // ---------------------------------------------------------------- steps
 // pixels that each has come to; those that the buffers behind them begin with
@@ -223,14 +221,14 @@ static void keep(Arena *a, Strips *s, const Moment *now) {
 // The first pixel of member j that is needed once the members behind it have come so far.
 static int64_t first_needed(const Trial *t, int j, const int64_t *at, int64_t most) {
     for (int i = j + 1; i < t->n; i++)
-        if (reads_member(&t->m[i], j)) most = least(most, needs_from(t, i, j, at[i]));
+        if (reads_member(&t->m[i], j)) most = min64(most, needs_from(t, i, j, at[i]));
     return most;
 }
 
 // Up to which pixel member j has to come for the members behind it to come so far.
 static int64_t last_needed(const Trial *t, int j, const int64_t *to, int64_t last) {
     for (int i = j + 1; i < t->n; i++)
-        if (reads_member(&t->m[i], j)) last = larger(last, whole(&t->m[j], needs_to(t, i, j, to[i])));
+        if (reads_member(&t->m[i], j)) last = max64(last, whole(&t->m[j], needs_to(t, i, j, to[i])));
     return last;
 }
 
@@ -249,15 +247,15 @@ static void advance(Trial *t, Moment *now, const int64_t *end, int64_t goal) {
     for (int64_t i = last - 1; i >= 0; i--) to[i] = last_needed(t, (int)i, to, now->at[i]);
     for (int i = 1; i < t->n; i++)
         while (to[i] < end[i]) {
-            int64_t more = least(to[i] + t->m[i].grain, end[i]);
+            int64_t more = min64(to[i] + t->m[i].grain, end[i]);
             if (!is_fed(t, i, to, more)) break;
             to[i] = more;
         }
     for (int i = 0; i < last; i++) {
         int64_t base = first_needed(t, i, now->at, now->at[i]);
         if (base > now->base[i]) t->moved += (now->at[i] - base) * t->m[i].width * t->m[i].bytes;
-        now->base[i] = larger(base, now->base[i]);
-        t->most[i] = larger(t->most[i], to[i] - now->base[i]);
+        now->base[i] = max64(base, now->base[i]);
+        t->most[i] = max64(t->most[i], to[i] - now->base[i]);
     }
     memcpy(now->at, to, sizeof to);
     t->steps++;
@@ -272,8 +270,8 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
     for (int part = 0; part < t->parts; part++) {
         Moment now = { .at = { 0 } };
         int64_t end[MOST_MEMBERS];
-        now.at[t->n - 1] = least(units * part / t->parts * last->grain, last->total);
-        end[t->n - 1] = least(units * (part + 1) / t->parts * last->grain, last->total);
+        now.at[t->n - 1] = min64(units * part / t->parts * last->grain, last->total);
+        end[t->n - 1] = min64(units * (part + 1) / t->parts * last->grain, last->total);
         for (int i = t->n - 2; i >= 0; i--) {
             end[i] = last_needed(t, i, end, 0);
             now.base[i] = now.at[i] = first_needed(t, i, now.at, end[i]) / t->m[i].grain * t->m[i].grain;
@@ -285,7 +283,7 @@ void strips_walk(Arena *a, Trial *t, int64_t pixels, Strips *out) {
             keep(a, out, &now);
         }
         while (now.at[t->n - 1] < end[t->n - 1]) {
-            advance(t, &now, end, least(now.at[t->n - 1] + pixels, end[t->n - 1]));
+            advance(t, &now, end, min64(now.at[t->n - 1] + pixels, end[t->n - 1]));
             if (out) keep(a, out, &now);
         }
     }

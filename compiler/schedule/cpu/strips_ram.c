@@ -22,8 +22,6 @@ typedef struct Budget {
     int64_t ram;
 } Budget;
 
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-
 static bool less(Cost x, Cost y) { return x.over != y.over ? x.over < y.over : x.work < y.work; }
 
 static Budget *budget_of(Arena *a, Plan *p) {
@@ -46,8 +44,8 @@ static int64_t window_from(const Graph *g, const Kernel *k, int64_t at) {
     for (int i = 0; i < 2; i++) {
         int64_t p = i ? (row + 1) * c.out[2] : at, of = p / c.out[2];
         if (p >= pixels) break;
-        int64_t h = larger(0, of % c.out[1] * c.stride[1] - c.pad[1]),
-                w = larger(0, p % c.out[2] * c.stride[2] - c.pad[2]),
+        int64_t h = max64(0, of % c.out[1] * c.stride[1] - c.pad[1]),
+                w = max64(0, p % c.out[2] * c.stride[2] - c.pad[2]),
                 from = of / c.out[1] * c.x_batch + h * c.x_axis[1] + w * c.x_axis[2];
         lowest = from < lowest ? from : lowest;
     }
@@ -95,12 +93,12 @@ bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *b
         reads = true;
         if (m == last) {
             if (loaded ? !kernel_in_place(p->arena, k, in) : !template_distance(p->graph, k, in, &own)) return false;
-            distance = larger(distance, own);
+            distance = max64(distance, own);
         } else if (loaded && !loop && !kernel_in_place(p->arena, k, in)) return false;
         for (int i = 1; i < s->part[1] && m < last; i++) {
             const int64_t stored = s->line.at[i * line + last], next = s->line.at[i * line + m];
             if (!reads_from(p, s, m, in, next, &from)) return false;
-            if (stored < end && from < INT64_MAX) distance = larger(distance, stored * pixel - from);
+            if (stored < end && from < INT64_MAX) distance = max64(distance, stored * pixel - from);
         }
     }
     *bytes = distance;
@@ -133,12 +131,12 @@ static int64_t shared(const Budget *b, const Strips *s, int from) {
             if (!in || in->place != PLACE_WORK || in->last >= from + s->n || in->first >= from
                 || !lies_over(b, last, s, v, &distance))
                 continue;
-            int64_t both = larger(out->bytes, in->bytes + larger(distance, 0)), above = NOT_ABOVE;
+            int64_t both = max64(out->bytes, in->bytes + max64(distance, 0)), above = NOT_ABOVE;
             if (s->n == 1 && template_distance(b->p->graph, last, v, &distance))
                 above = template_above(b->p->graph, last);
-            if (both > larger(in->bytes, out->bytes + larger(above, 0)))
-                both = larger(in->bytes, out->bytes + larger(above, 0));
-            most = larger(most, in->bytes + out->bytes - both);
+            if (both > max64(in->bytes, out->bytes + max64(above, 0)))
+                both = max64(in->bytes, out->bytes + max64(above, 0));
+            most = max64(most, in->bytes + out->bytes - both);
         }
     return most;
 }
@@ -173,7 +171,7 @@ static Cost cost_of(const Budget *b, Trial *t, int from, int64_t pixels) {
 
 // The largest of what follows and this group: its excess; the sum of their work.
 static Cost with(Cost group, Cost rest) {
-    return (Cost){ larger(group.over, rest.over), group.work + rest.work };
+    return (Cost){ max64(group.over, rest.over), group.work + rest.work };
 }
 
 static void try_sizes(const Budget *b, Trial *t, int from, Choice *best, const Choice *rest) {

@@ -209,8 +209,6 @@ void plan_q8(Arena *a, Kernel *k, const Options *o) {
 }
 
 // ---------------------------------------------------------------- results over inputs
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-
 // Where the tile of row `at` of a line begins to read, in elements of A.
 static int64_t tile_start(const Kernel *k, int64_t b, int64_t y, int64_t at) {
     const bool rows = k->template == &template_dot_q8 && !template_hole_value(k, "WINDOW");
@@ -259,10 +257,10 @@ bool q8_distance(const Kernel *k, int64_t *bytes) {
                               m = y * width + x;
                 needed = start < needed ? start : needed;
                 if (inside >= 0)
-                    distance = larger(distance, (b * cb + (y * width + at + rows - 1) * cm + inside) * to
+                    distance = max64(distance, (b * cb + (y * width + at + rows - 1) * cm + inside) * to
                         - start - read * from);
-                if (m) distance = larger(distance, (b * cb + (m - 1) * cm + n) * to - needed);
-                else if (b) distance = larger(distance, ((b - 1) * cb + (lines * width - 1) * cm + n) * to - needed);
+                if (m) distance = max64(distance, (b * cb + (m - 1) * cm + n) * to - needed);
+                else if (b) distance = max64(distance, ((b - 1) * cb + (lines * width - 1) * cm + n) * to - needed);
             }
     *bytes = distance;
     return true;
@@ -280,8 +278,8 @@ int64_t q8_above(const Kernel *k) {
         for (int64_t y = 0; y < lines; y++)
             for (int64_t x = 0; x < width; x += rows) {
                 for (int64_t i = x; i < x + rows && i < width; i++)
-                    needed = larger(needed, tile_end(k, b, y, i) * from);
-                above = larger(above, needed - (b * cb + (y * width + x) * cm) * to);
+                    needed = max64(needed, tile_end(k, b, y, i) * from);
+                above = max64(above, needed - (b * cb + (y * width + x) * cm) * to);
             }
     return above;
 }

@@ -278,9 +278,6 @@ void window_share(Plan *p) {
 
 // ---------------------------------------------------------------- results over inputs
 #define NEVER ((int64_t)1 << 40)                        // floats: more than any distance
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-
 // The first tap of an axis that lies inside the input, for the window that begins at `from`.
 static int64_t first_inside(const Convolution *c, int axis, int64_t from) {
     return from < 0 ? (c->dilation[axis] - 1 - from) / c->dilation[axis] : 0;
@@ -304,7 +301,7 @@ int64_t window_end(const Convolution *c, int64_t p) {
     pixel[2] = p % c->out[2];
     for (int i = 1; i < 3; i++) {
         const int64_t last = pixel[i] * c->stride[i] - c->pad[i] + (c->kernel[i] - 1) * c->dilation[i];
-        at += larger(0, smaller(last, c->in[i] - 1)) * c->x_axis[i];
+        at += max64(0, min64(last, c->in[i] - 1)) * c->x_axis[i];
     }
     return at;
 }
@@ -330,10 +327,10 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
     int64_t needed = INT64_MAX, distance = -NEVER;
     for (int64_t p = pixels - 1; p >= 0; p--) {
         // whole pixels before the next one reads, all but the last channels before this one has
-        if (p + 1 < pixels) distance = larger(distance, p * c.y_pixel + width - needed);
-        needed = smaller(needed, window_start(&c, p));
-        const int64_t end = smaller(p + many, pixels) - 1;
-        if (width > last) distance = larger(distance, end * c.y_pixel + width - last - needed);
+        if (p + 1 < pixels) distance = max64(distance, p * c.y_pixel + width - needed);
+        needed = min64(needed, window_start(&c, p));
+        const int64_t end = min64(p + many, pixels) - 1;
+        if (width > last) distance = max64(distance, end * c.y_pixel + width - last - needed);
     }
     *bytes = distance * (int64_t)sizeof(float);
     return true;
@@ -350,8 +347,8 @@ static int64_t window_above(const Graph *g, const Kernel *k) {
     const int64_t pixels = c.batch * c.out[1] * c.out[2], many = together(k);
     int64_t needed = 0, above = -NEVER;
     for (int64_t p = 0; p < pixels; p++) {
-        for (int64_t i = p; i < smaller(p + many, pixels); i++) needed = larger(needed, window_end(&c, i));
-        above = larger(above, needed - p * c.y_pixel);
+        for (int64_t i = p; i < min64(p + many, pixels); i++) needed = max64(needed, window_end(&c, i));
+        above = max64(above, needed - p * c.y_pixel);
     }
     return above * (int64_t)sizeof(float);
 }

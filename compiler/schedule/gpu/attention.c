@@ -16,14 +16,12 @@ enum { PIECE = 64, SHARED = 32 << 10, SUMS = 64 };       // elements; bytes that
 
 static int64_t piece_of(int64_t n) { return n < PIECE ? ceil_div(n, 4) * 4 : PIECE; }
 
-static int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-
 // as the template counts them
 static int64_t shared_bytes(const QueryBlock *b, const Attention *s) {
     const int64_t ck = piece_of(s->k), cv = piece_of(s->d), pitch = ceil_div(ck, 32) * 32, of_keys = b->bn * pitch,
                   of_shares = b->bm * ceil_div(b->bn, 32) * 32;
     const int64_t queries = b->bm * ceil_div(s->k, ck) * pitch;
-    return 4 * (queries + larger(of_keys, of_shares) + larger(b->bn * cv, b->bm * b->across));
+    return 4 * (queries + max64(of_keys, of_shares) + max64(b->bn * cv, b->bm * b->across));
 }
 
 static bool fits(const QueryBlock *b, const Attention *s) {

@@ -74,8 +74,6 @@ static bool measured_before(OnnxNode *n, const Value *list, int at, Dim *d) {
 
 // ---------------------------------------------------------------- measuring
 
-static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static const char *symbol_name(const OnnxNode *n, int out, int axis, const EndDim *declared) {
     if (declared && !declared->known && *declared->symbol) return declared->symbol;
     const char *name = out >= 0 && out < n->def->n_out && *n->def->out[out] ? n->def->out[out] : n->def->op;
@@ -121,13 +119,13 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
     const char *name = symbol_name(n, out, axis, declared);
     const DimOption *option = onnx_dim_option(n, name);
     bool known = limit != NO_LIMIT;
-    int64_t lo = x->lo > least ? x->lo : least, hi = lesser(x->hi, known ? dim_upper(n->g, limit) : INT64_MAX);
+    int64_t lo = x->lo > least ? x->lo : least, hi = min64(x->hi, known ? dim_upper(n->g, limit) : INT64_MAX);
     if (option) {
         lo = option->lo;
         hi = option->hi;
-    } else if (!known && declared && declared->known && declared->value >= 0) hi = lesser(hi, declared->value);
+    } else if (!known && declared && declared->known && declared->value >= 0) hi = min64(hi, declared->value);
     else if (!known && hi >= INT32_MAX) hi = stated_bound(n, name, declared, &lo);
-    *d = dim_measured(n->g, name, lesser(lo, hi), hi, list, at);
+    *d = dim_measured(n->g, name, min64(lo, hi), hi, list, at);
     if (option || limit == NO_LIMIT) return true;
     Symbol *all = graph_symbols(n->g, &count);
     all[count - 1].limit = limit;
@@ -149,7 +147,7 @@ int64_t onnx_dim_most(OnnxNode *n, Dim d) {
             all[i].hi = option->hi;
         } else if (all[i].from) {
             int64_t most = all[i].limit == NO_LIMIT ? 0 : onnx_dim_most(n, all[i].limit);
-            if (most > 0) all[i].hi = lesser(all[i].hi, most);
+            if (most > 0) all[i].hi = min64(all[i].hi, most);
         } else known = false;
     }
     int64_t most = dim_upper(n->g, d);
