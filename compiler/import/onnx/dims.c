@@ -35,7 +35,6 @@ static DimItem with_range(const Graph *g, DimItem x) {
     return x;
 }
 
-
 static DimItem combine_ranges(Op op, DimItem x, DimItem y) {
     switch (op) {
     case OP_Add: return unknown(unbounded(x.lo) || unbounded(y.lo) ? INT64_MIN : saturate((__int128)x.lo + y.lo),
