@@ -411,7 +411,8 @@ struct burn_gpu_call {
     void *(*in)(burn_gpu_call *call, const void *at, size_t bytes);
     void *(*out)(burn_gpu_call *call, void *at, size_t bytes);
     void *(*both)(burn_gpu_call *call, void *at, size_t bytes);
-    void *(*room)(burn_gpu_call *call, size_t bytes); /* undefined content, for this call */
+    /* `at`, or where the GPU does not see it memory for this call, whose content means nothing. NULL for NULL. */
+    void *(*room)(burn_gpu_call *call, void *at, size_t bytes);
     /* Constants, copied once a process: those of one key are the same. */
     const unsigned char *(*constants)(burn_gpu_call *call, const void *at, size_t bytes, uint64_t key);
     /* Of the operands the first `writes` are written. Without groups along an axis nothing happens. */
@@ -571,7 +572,8 @@ void burn_vk_close(burn_vk *vk);
 /* --- C functions whose kernels run on the GPU (runtime/vulkan_steps.c with runtime/vulkan.c; link with -lvulkan) -----
  *
  * They take any memory, and copy what the GPU does not see for each call. Memory of burn_gpu_memory() it does see:
- * parameters, optimizer state and tensors there stay on the device between calls. The host reads and writes it as any
+ * parameters, optimizer state and tensors there stay on the device between calls, and a workspace there saves the call
+ * its own. The host reads and writes it as any
  * other while no call runs. All of it, workspaces and constants lie in one buffer on one device, the one that
  * BURN_VK_DEVICE names, which the first call opens; or on several, of which each thread uses one. */
 

@@ -227,17 +227,11 @@ static const Known *known_of(Steps *s, const burn_gpu_kernel *kernel)
 
 /* --- what generated code calls ----------------------------------------------------------------------------------- */
 
-static void *steps_room(burn_gpu_call *calls, size_t bytes)
-{
-    Steps *s = (Steps *)calls;
-    return s->code == BURN_OK ? place_take(s, bytes, FOR_A_CALL) : NULL;
-}
-
 static void *bring(Steps *s, void *at, size_t bytes, bool in, bool back)
 {
     if (at == NULL || (is_inside(s, at) && (uintptr_t)at % OPERAND_ALIGNMENT == 0))
         return at;
-    void *copy = steps_room(&s->calls, bytes);
+    void *copy = s->code == BURN_OK ? place_take(s, bytes, FOR_A_CALL) : NULL;
     if (copy != NULL && in && bytes > 0)
         memcpy(copy, at, bytes);
     if (copy == NULL || !back || !grown(s, (void **)&s->backs, s->back_count, &s->back_room, sizeof *s->backs))
@@ -259,6 +253,11 @@ static void *steps_out(burn_gpu_call *calls, void *at, size_t bytes)
 static void *steps_both(burn_gpu_call *calls, void *at, size_t bytes)
 {
     return bring((Steps *)calls, at, bytes, true, true);
+}
+
+static void *steps_room(burn_gpu_call *calls, void *at, size_t bytes)
+{
+    return bring((Steps *)calls, at, bytes, false, false);
 }
 
 static const unsigned char *steps_constants(burn_gpu_call *calls, const void *at, size_t bytes, uint64_t key)
@@ -350,10 +349,6 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
             return;
     for (int i = 0; i < operands; i++) {
         const size_t from = window[operand[i].binding] * s->stride;
-        if ((range[i].to - from) / operand[i].element > INT32_MAX) {
-            failed(s, BURN_ELIMIT, kernel->name, i);
-            return;
-        }
         push[i] = (uint32_t)((range[i].from - from) / operand[i].element);
     }
     for (int i = 0; i < numbers; i++)

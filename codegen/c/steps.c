@@ -11,7 +11,7 @@
 //       burn_gpu_call *burn_gpu;
 //       const int burn_code = burn_gpu_begin(&burn_gpu);
 //       if (burn_code) return burn_code;
-//       return burn_gpu->end(burn_gpu, lenet_run_steps(burn_gpu, ws ? burn_gpu->room(burn_gpu, sizeof *ws) : 0,
+//       return burn_gpu->end(burn_gpu, lenet_run_steps(burn_gpu, burn_gpu->room(burn_gpu, ws, sizeof *ws),
 //           burn_gpu->in(burn_gpu, image, 3136), burn_gpu->out(burn_gpu, logits, 40)));
 //   }
 //
@@ -78,8 +78,7 @@ void c_steps_end(CFile *g, const Signature *s) {
         "    return burn_gpu->end(burn_gpu, %s_steps(burn_gpu", p->name);
     if (p->plan->strings) text_printf(&g->c, ", ws ? ws->bytes : 0");
     if (c_has_workspace(p))
-        text_printf(&g->c, ",\n        (%s_workspace *)(ws ? burn_gpu->room(burn_gpu, sizeof *ws) : (void *)0)",
-            p->name_of_workspace);
+        text_printf(&g->c, ",\n        (%s_workspace *)burn_gpu->room(burn_gpu, ws, sizeof *ws)", p->name_of_workspace);
     if (c_takes_weights(g, p)) text_printf(&g->c, ", weights");
     for (int i = 0; i < s->sizes.n; i++)
         text_printf(&g->c, ", %s", spell_symbol(g->arena, c_symbol(s->graph, s->sizes.at[i])));

@@ -25,8 +25,8 @@ static const char *index_text(Arena *a, const Kernel *k, int which) {
 
 static const char *element_text(Printing *p, int which) {
     Value *v = p->kernel->operand[which];
-    const char *view, *at = glsl_locate(p, v, index_text(p->arena, p->kernel, which), false, &view);
-    return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
+    const char *element = glsl_element(p, v, index_text(p->arena, p->kernel, which), false);
+    return glsl_load_text(p->arena, layout_element(p->layout, v), element);
 }
 
 static const char *four_text(Printing *p, int which) {

@@ -12,8 +12,7 @@ static const char *element_text(Printing *p, int which, const char *i) {
     Value *v = p->kernel->operand[which];
     const Dim more = p->kernel->operand_at[which];
     if (more) i = arena_printf(p->arena, "%lld + (%s)", (long long)more, i);
-    const char *view, *at = glsl_locate(p, v, i, false, &view);
-    return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
+    return glsl_load_text(p->arena, layout_element(p->layout, v), glsl_element(p, v, i, false));
 }
 
 // So many elements from a multiple of that on, which the operand's beginning is.

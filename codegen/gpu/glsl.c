@@ -93,14 +93,30 @@ const char *glsl_origin(const Printing *p, Value *v) {
     return number_text(p->arena, first_element(p, v));
 }
 
-// Element `index` of v in its view: the view's name and the index from the buffer's start.
-const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view) {
+// What a view of plain elements is an array of. Of a program with control on the host a kernel sees 4 GiB, and no int
+// counts so many bytes: there they lie in pieces, whose numbers are ints.
+enum { PIECE_SHIFT = 16 };
+static bool in_pieces(const Printing *p, DType d) { return p->layout->moved && dtype_size(d) == 1; }
+
+static const char *view_element(const Printing *p, DType d, const char *view, const char *at) {
+    if (!in_pieces(p, d)) return arena_printf(p->arena, "%s[%s]", view, at);
+    return arena_printf(p->arena, "%s[uint(%s) >> %d][uint(%s) & %uu]", view, at, PIECE_SHIFT, at,
+        (1u << PIECE_SHIFT) - 1);
+}
+
+// What a kernel that is told where v begins indexes: the view's name.
+static const char *view_of(Printing *p, const Value *v, bool written) {
     const DType d = layout_element(p->layout, v);
     const int binding = layout_binding(p->layout, v);
     p->viewed[binding][d] = true;
     if (written) p->written[binding] = true;
-    *view = view_name(p->arena, binding, d);
-    return arena_printf(p->arena, "%s + %s", glsl_origin(p, v), index);
+    return view_name(p->arena, binding, d);
+}
+
+const char *glsl_element(Printing *p, Value *v, const char *index, bool written) {
+    const char *view = view_of(p, v, written);
+    return view_element(p, layout_element(p->layout, v), view,
+        arena_printf(p->arena, "%s + %s", glsl_origin(p, v), index));
 }
 
 static const struct { const char *name, *type; } wide[] = {
@@ -114,27 +130,31 @@ const char *glsl_wide(Printing *p, Value *v, Wide w) {
     return arena_printf(p->arena, "%c_%s", buffer_letters[binding], wide[w].name);
 }
 
+const char *glsl_elements(Printing *p, Value *v, Wide w, int n, const char *index) {
+    return arena_printf(p->arena, in_pieces(p, layout_element(p->layout, v)) ? "%s[uint(%s + %s) / %du]" :
+        "%s[(%s + %s) / %d]", glsl_wide(p, v, w), glsl_origin(p, v), index, n);
+}
+
 // ---------------------------------------------------------------- the dialect of the loop printer
 static const char *glsl_load(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    const char *view, *at = glsl_locate(p, v, index, false, &view);
-    return glsl_load_text(p->arena, layout_element(p->layout, v), arena_printf(p->arena, "%s[%s]", view, at));
+    return glsl_load_text(p->arena, layout_element(p->layout, v), glsl_element(p, v, index, false));
 }
 
 static const char *glsl_load_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
     Printing *p = ctx;
     const DType d = layout_element(p->layout, v);
-    const char *view, *at = glsl_locate(p, v, index, false, &view);
+    const char *view = view_of(p, v, false);
     p->guarded[layout_binding(p->layout, v)][d] = true;
     if (!otherwise) otherwise = spell_glsl.zero(v->type.dtype);
-    return arena_printf(p->arena, "%c_%s_if(%s, %s, %s)", view[0], dtype_name(d), guard, at, otherwise);
+    return arena_printf(p->arena, "%c_%s_if(%s, %s + %s, %s)", view[0], dtype_name(d), guard, glsl_origin(p, v),
+        index, otherwise);
 }
 
 static void glsl_store(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     Printing *p = ctx;
     const DType d = s->value->type.dtype, stored = layout_element(p->layout, s->value);
-    const char *view, *where = glsl_locate(p, s->value, index, true, &view);
-    const char *at = arena_printf(p->arena, "%s[%s]", view, where);
+    const char *at = glsl_element(p, s->value, index, true);
     if (s->op != RED_NONE) {
         Text t;
         text_init(&t, p->arena);
@@ -269,8 +289,9 @@ static void print_views(Printing *p, Text *out) {
             if (!p->viewed[b][d] || done[b][s]) continue;
             done[b][s] = true;
             const char *name = view_name(p->arena, b, s);
-            text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]; };\n", b,
-                !p->written[b] ? "readonly " : p->coherent ? "coherent " : "", name, storage_glsl(s), name);
+            text_printf(out, "layout(set = 0, binding = %d, std430) %sbuffer View_%s { %s %s[]%s; };\n", b,
+                !p->written[b] ? "readonly " : p->coherent ? "coherent " : "", name, storage_glsl(s), name,
+                in_pieces(p, s) ? arena_printf(p->arena, "[%u]", 1u << PIECE_SHIFT) : "");
         }
     for (int b = 0; b < BINDINGS; b++)
         for (int i = 0; i < WIDE_COUNT; i++)
@@ -304,7 +325,7 @@ static void print_guarded(Printing *p, Text *out) {
                 "%s %c_%s_if(bool guard, int i, %s otherwise) {\n"
                 "    %s x = otherwise;\n    if (guard) x = %s;\n    return x;\n}\n",
                 type, view[0], dtype_name((DType)d), type, type,
-                glsl_load_text(p->arena, (DType)d, arena_printf(p->arena, "%s[i]", view)));
+                glsl_load_text(p->arena, (DType)d, view_element(p, (DType)d, view, "i")));
         }
 }
 
@@ -462,7 +483,7 @@ static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel
         Value *v = k->call.args.at[i];
         operands[i].name = params[i].name;
         operands[i].first = glsl_origin(&p, v);
-        glsl_locate(&p, v, "0", v->def == n, &operands[i].view);
+        operands[i].view = view_of(&p, v, v->def == n);
     }
     text_printf(&body, "void own(const int point) {\n");
     print_given(l->plan->graph, &body, n, params + k->call.args.n);

@@ -32,10 +32,11 @@ typedef struct Printing {
 
 // the push constant that says at which element of its view v begins
 const char *glsl_origin(const Printing *p, Value *v);
-// an element of v in its view: the view's name, and its index there
-const char *glsl_locate(Printing *p, Value *v, const char *index, bool written, const char **view);
-// the view of several elements of v's buffer at a time
+// element `index` of v in its view
+const char *glsl_element(Printing *p, Value *v, const char *index, bool written);
+// the view of several elements of v's buffer at a time; and n of v from element `index` on, a multiple of n
 const char *glsl_wide(Printing *p, Value *v, Wide wide);
+const char *glsl_elements(Printing *p, Value *v, Wide wide, int n, const char *index);
 // what a load of this element of memory gives, as arithmetic takes it
 const char *glsl_load_text(Arena *a, DType d, const char *element);
 bool glsl_has_type(DType d);                            // has GLSL such elements?

@@ -168,9 +168,7 @@ static void keep_lane(void *ctx, Text *out, const Store *s, const char *index, c
 
 static const char *load_whole(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    const Wide wide = glsl_wide_of(layout_element(p->layout, v), p->lanes);
-    return arena_printf(
-        p->arena, "%s[(%s + %s) / %d]", glsl_wide(p, v, wide), glsl_origin(p, v), index, p->lanes);
+    return glsl_elements(p, v, glsl_wide_of(layout_element(p->layout, v), p->lanes), p->lanes, index);
 }
 
 static const char *load_whole_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {

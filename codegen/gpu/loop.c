@@ -116,16 +116,14 @@ static void print_part(Printing *p, Text *out, int number) {
 }
 
 static void print_copy(Printing *p, Text *out, Value *to, const char *first, Value *from) {
-    const char *to_view, *from_view, *index = arena_printf(p->arena, "(%sint(i))", first),
-               *to_at = glsl_locate(p, to, index, true, &to_view),
-               *from_at = glsl_locate(p, from, "int(i)", false, &from_view);
-    text_printf(out, "        for (uint i = local; i < %lldu; i += %du) %s[%s] = %s[%s];\n",
-        (long long)type_count(&from->type), THREADS, to_view, to_at, from_view, from_at);
+    const char *to_element = glsl_element(p, to, arena_printf(p->arena, "(%sint(i))", first), true),
+               *from_element = glsl_element(p, from, "int(i)", false);
+    text_printf(out, "        for (uint i = local; i < %lldu; i += %du) %s = %s;\n",
+        (long long)type_count(&from->type), THREADS, to_element, from_element);
 }
 
 static void print_number(Printing *p, Text *out, Value *v, const char *number) {
-    const char *view, *at = glsl_locate(p, v, "0", true, &view);
-    text_printf(out, "        if (local == 0u) %s[%s] = %s;\n", view, at, number);
+    text_printf(out, "        if (local == 0u) %s = %s;\n", glsl_element(p, v, "0", true), number);
 }
 
 static void print_trips(Printing *p, Text *out, const Kernel *k) {

@@ -15,10 +15,8 @@ static bool eights(Dim x) { return x % VECTOR == 0; }
 static const char *bits_text(Printing *p, int which, DType to) {
     const Contraction *s = &p->kernel->gemm;
     Value *v = p->kernel->operand[which];
-    const char *view, *at = glsl_locate(p, v,
-        arena_printf(p->arena, "%lld + (own) + (k) * %lld", (long long)p->kernel->operand_at[which],
-            (long long)(which ? s->b_row : s->a_col)), false, &view);
-    const char *element = arena_printf(p->arena, "%s[%s]", view, at);
+    const char *element = glsl_element(p, v, arena_printf(p->arena, "%lld + (own) + (k) * %lld",
+        (long long)p->kernel->operand_at[which], (long long)(which ? s->b_row : s->a_col)), false);
     if (layout_element(p->layout, v) != DT_F32) return arena_printf(p->arena, "uint(%s)", element);
     return glsl_bits_text(p, to, element);
 }

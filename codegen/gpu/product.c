@@ -94,10 +94,8 @@ static bool is_paired(const Printing *p, int four) { return p->paired >> four & 
 static const char *load_four(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     if (is_paired(p, four_of(p, v)))
-        return arena_printf(
-            p->arena, "uint(%s[(%s + %s) / 2])", glsl_wide(p, v, WIDE_U8X2), glsl_origin(p, v), index);
-    const Wide wide = glsl_wide_of(layout_element(p->layout, v), 4);
-    return arena_printf(p->arena, "%s[(%s + %s) / 4]", glsl_wide(p, v, wide), glsl_origin(p, v), index);
+        return arena_printf(p->arena, "uint(%s)", glsl_elements(p, v, WIDE_U8X2, 2, index));
+    return glsl_elements(p, v, glsl_wide_of(layout_element(p->layout, v), 4), 4, index);
 }
 
 // element `lane` of what load_four() gave
@@ -105,10 +103,7 @@ const char *glsl_load_lane(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
     const DType d = layout_element(p->layout, v);
     const int i = four_of(p, v);
-    if (i == p->n_four) {
-        const char *view, *at = glsl_locate(p, v, index, false, &view);
-        return glsl_load_text(p->arena, d, arena_printf(p->arena, "%s[%s]", view, at));
-    }
+    if (i == p->n_four) return glsl_load_text(p->arena, d, glsl_element(p, v, index, false));
     const char *element = is_paired(p, i) ? arena_printf(p->arena, "(w%d >> (lane / 2 * 8) & 255u)", i) :
         d == DT_F32 ? arena_printf(p->arena, "w%d[lane]", i) :
         dtype_size(d) == 2 ? arena_printf(p->arena, "(w%d[lane / 2] >> (lane %% 2 * 16) & 65535u)", i) :
@@ -260,7 +255,7 @@ static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n
 // ---------------------------------------------------------------- on matrix units
 static const char *load_eight(void *ctx, Value *v, const char *index) {
     Printing *p = ctx;
-    return arena_printf(p->arena, "%s[(%s + %s) / 8]", glsl_wide(p, v, WIDE_U16X8), glsl_origin(p, v), index);
+    return glsl_elements(p, v, WIDE_U16X8, 8, index);
 }
 
 static const char *load_eight_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {

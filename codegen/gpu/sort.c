@@ -37,12 +37,6 @@ static void print_key(Text *out, DType d, bool largest) {
             sign ? "0x80000000u" : "0u");
 }
 
-// Element `index` of v as it lies in memory.
-static const char *element(Printing *p, Value *v, const char *index, bool written) {
-    const char *view, *at = glsl_locate(p, v, index, written, &view);
-    return arena_printf(p->arena, "%s[%s]", view, at);
-}
-
 // void finish(line, i, at): the i-th of a line is the element that was at `at`
 static void print_finish(Printing *p, Text *out, const Sorting *s) {
     const Kernel *k = p->kernel;
@@ -55,8 +49,8 @@ static void print_finish(Printing *p, Text *out, const Sorting *s) {
         inner, (long long)s->length, inner, inner, inner, (long long)s->count, inner, inner);
     for (int i = 0; i < k->writes.n; i++) {
         Value *v = k->writes.at[i];
-        const char *to = element(p, v, "to", true);
-        if (v == n->out[0]) text_printf(out, "    %s = %s;\n", to, element(p, n->in[0], "from", false));
+        const char *to = glsl_element(p, v, "to", true);
+        if (v == n->out[0]) text_printf(out, "    %s = %s;\n", to, glsl_element(p, n->in[0], "from", false));
         else text_printf(out, "    %s = int64_t(at);\n", to);
     }
     text_printf(out, "}\n\n");
@@ -70,7 +64,7 @@ static void print_load(Printing *p, Text *out, const Sorting *s) {
         (long long)s->length, (int)s->inner, (int)s->inner);
     print_key(out, d, s->largest);
     text_printf(out, "%s key_at(const int line, const int i) {\n    return key_of(%s);\n}\n\n",
-        s->words == 3 ? "uvec2" : "uint", glsl_load_text(p->arena, d, element(p, x, at, false)));
+        s->words == 3 ? "uvec2" : "uint", glsl_load_text(p->arena, d, glsl_element(p, x, at, false)));
 }
 
 static void choose_groups(Shader *out, int64_t groups) {

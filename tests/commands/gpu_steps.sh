@@ -85,18 +85,26 @@ cat >usage.c <<'END'
 #include <burn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef OWN
+#define memory burn_gpu_memory
+#else
+#define memory malloc
+#endif
 int main(void)
 {
     size_t now, most;
     static float x[8 * 64], y[8 * 5];
 #ifdef LEARNS
     static int64_t target[8];
-    net_gradients_workspace *ws = malloc(sizeof *ws);
+    net_gradients_workspace *ws = memory(sizeof *ws);
     net_params *params = calloc(1, sizeof *params), *grads = calloc(1, sizeof *grads);
     const int code = net_gradients(ws, 8, x, params, target, 1, y, grads);
 #else
-    net_workspace *ws = malloc(sizeof *ws);
+    net_workspace *ws = memory(sizeof *ws);
     const int code = net_run(ws, 8, x, y);
+#endif
+#ifdef OWN
+    burn_gpu_memory_free(ws);
 #endif
     burn_gpu_usage(&now, &most);
     printf("%zu %zu\n", now, most);
@@ -113,7 +121,9 @@ used() { # FUNCTION OPTIONS: constants stay, and what the function's line says i
     result $? "is what it takes: $constants + $call, $(cat out err)"
 }
 defines= used run
+defines=-DOWN used run # a workspace of the device's memory is the one that is used
 defines=-DLEARNS used gradients --train
+defines="-DLEARNS -DOWN" used gradients --train
 
 status 1 "times of its kernels" "$burncc" bench model.c --dim batch=1..4 --target vulkan --profile
 says 'control on the host'

@@ -185,7 +185,36 @@ def transposes(r, halves=False):
     return Case("transposes", graph, inputs, groups=tiles)
 
 
-ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True)]
+def bytes_far(r):
+    """More elements of one byte than a piece of a view has, in a program with control on the host: one by one, four at
+    a time, behind a guard, in a sort."""
+    graph = """graph g(%0 n: f32[n], %1 b: u8[300,301], %2 c: i8[301,300], %3 x: f32[301,300], %4 s: u8[70000], \
+%5 w: i8[300,256], %6 y: f32[8,256], %7 t: f32[300]) {
+  dim n 1..4
+  %10 = Neg(%0)
+  %11 = Transpose(%1) {perm=[1,0]}
+  %12 = Cast(%2) {to=f32}
+  %13 = Mul(%12, %3)
+  %14 = Greater(%13, %7)
+  %15 = Pad(%11, _) {lo=[1,2], hi=[3,0]}
+  %16, %17 = Sort(%4) {axis=0, largest=1}
+  %18 = Cast(%5) {to=f32}
+  %19 = Transpose(%18) {perm=[1,0]}
+  %20 = MatMul(%6, %19)
+  %21 = Not(%14)
+  return %10 neg, %11 turned, %13 product, %14 more, %15 padded, %16 sorted, %17 places, %20 rows, %21 less
+}
+"""
+    def some(n, low):
+        return [r.randrange(low, low + 256) for _ in range(n)]
+    return Case("bytes", graph, {
+        "n": ("f32", (3,), floats(r, 3)), "b": ("u8", (300, 301), some(90300, 0)),
+        "c": ("i8", (301, 300), some(90300, -128)), "x": ("f32", (301, 300), floats(r, 90300)),
+        "s": ("u8", (70000,), some(70000, 0)), "w": ("i8", (300, 256), some(76800, -128)),
+        "y": ("f32", (8, 256), floats(r, 2048)), "t": ("f32", (300,), floats(r, 300))}, close=2e-6)
+
+
+ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True), bytes_far]
 
 
 def run(burncc, folder, case, target):
