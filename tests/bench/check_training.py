@@ -54,7 +54,8 @@ def check_worker(burncc, folder, threads):
     yield f"{threads}: operations of a step", 3 * 2 * 64 * 512 * (784 + 512 + 512 + 10) > found["flops"] > 1e8
     loss, bias = write(folder, np.random.default_rng(0))
     bytes_of_three = 3 * 4 * sum(rows * columns + rows for rows, columns in LAYERS)     # parameters, Adam's two moments
-    yield f"{threads}: bytes that are planned", bytes_of_three < training.first(folder) < 2 * bytes_of_three
+    planned = training.first(folder / "program", folder)
+    yield f"{threads}: bytes that are planned", bytes_of_three < planned < 2 * bytes_of_three
     places = dict(reversed(line.split(" ", 1)) for line in (folder / "grads.txt").read_text().splitlines())
     got = np.frombuffer((folder / "grads.bin").read_bytes(), "<f4", 10, int(places["9.bias"]))
     yield f"{threads}: the first loss", abs(training.read_loss(folder / "loss.bin") - loss) < 1e-5
@@ -88,6 +89,10 @@ def check_table():
     yield "means and what is below 1", "4.00 in geometric mean, the least one (2.00)" in text and \
         "below 1: one (0.500)" in text
     yield "memory beside PyTorch's", "0.0141 in geometric mean, the most two (0.0200)" in text
+    report["rows"].insert(1, row("one, 1MiB", 4, 2, 0.5, memory=5e5, limited="one"))
+    text = training.page(report)
+    yield "within a limit: no part of the means of time, the memory of its network", "| one, 1MiB | a net | 4.00 |" in \
+        text and "the least one (2.00)" in text and "0.0100 in geometric mean, the most two (0.0200)" in text
     yield "what failed is said", "three: failed: it broke" in text and "two: failed: compile (no compiler)" in text
 
 
