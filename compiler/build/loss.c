@@ -17,9 +17,11 @@ static const LossRow losses[] = {
 
 const char loss_names[] = ""
 #define LOSS(op, name, ...) " " #name
+#define SEQUENCE_LOSS(name, options) " " #name
 #include "losses.def"
+#undef SEQUENCE_LOSS
 #undef LOSS
-    " ctc rnnt";
+    ;
 
 const LossRow *loss_find(const char *name) {
     for (size_t i = 0; i < COUNT(losses); i++)

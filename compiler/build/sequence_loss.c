@@ -22,8 +22,11 @@
 #define LSE2 "a = x + b; m = max(a, y); s = m + log(exp(a - m) + exp(y - m)); next = t < n ? max(s, " NEVER ") : x"
 
 static const LossRow rows[] = {
-    { "ctc", OP_NONE, "x", TARGETS_SEQUENCES, "blank=0 zero_infinity=0 length=0 logits=0 batch_first=0", NULL },
-    { "rnnt", OP_NONE, "x", TARGETS_SEQUENCES, "blank=0 logits=1", NULL },
+#define LOSS(...)
+#define SEQUENCE_LOSS(name, options) { #name, OP_NONE, "x", TARGETS_SEQUENCES, options, NULL },
+#include "losses.def"
+#undef SEQUENCE_LOSS
+#undef LOSS
 };
 
 typedef struct Alignment {

@@ -144,6 +144,7 @@ const Fact exit_statuses[] = {
 };
 
 #define LOSS(op, name, ...) " " #name
+#define SEQUENCE_LOSS(name, options) " " #name
 static const char losses[] =
 #include "losses.def"
     ;
@@ -153,12 +154,15 @@ static const char loss_help[] =
     "targets are classes, and those of docs/training.md. The first is the default:"
 #include "losses.def"
     ;
+#undef SEQUENCE_LOSS
 #undef LOSS
 #define OPTIMIZER(op, name, ...) " " #name
 static const char optimizers[] =
 #include "optimizers.def"
     ;
-static const char optimizer_help[] = "what updates the parameters; the first is the default:"
+static const char optimizer_help[] =
+    "what updates the parameters, NAME(parameter=value, ...); L-BFGS is a function that calls what --train writes "
+    "(lbfgs.h). The first is the default:"
 #include "optimizers.def"
     ;
 #undef OPTIMIZER

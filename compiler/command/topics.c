@@ -9,7 +9,7 @@
 
 typedef struct Topic {
     const char *name, *title, *about;
-    const char *options;                                // their names, or a colon and the name of a group
+    const char *options;                                // their names; a colon and the name of a group
     const char *chapter;                                // of the book
     void (*more)(Text *t, Arena *a, const Options *o);  // NULL: no more
 } Topic;
@@ -55,7 +55,7 @@ static const Topic topics[] = {
     { "train", "code that learns",
         "--train writes C that learns: loss and gradients, an optimizer's step, parameters as a struct. `burncc "
         "fit` does all of it\nfrom data.",
-        ":Training", "docs/training.md", NULL },
+        ":Training freeze replace-head lora lora-on weights seed precision", "docs/training.md", NULL },
     { "fit", "learning from data in one command",
         "burncc fit learns from data in one command; burncc predict, evaluate and report use what it leaves.",
         ":Learning", "docs/fit.md", more_sources },
@@ -104,10 +104,15 @@ static const Option *option_find(const char *name, size_t n) {
 static void print_topic(Text *t, Arena *a, const Options *o, const Topic *topic) {
     const char *at = topic->options;
     text_printf(t, "%s\n\n", topic->about);
-    for (int i = 0; *at == ':' && options[i].name; i++)
-        if (!strcmp(at + 1, options[i].group)) help_option(t, &options[i]);
-    for (size_t n; *at && *at != ':'; at += n + strspn(at + n, " ")) {
-        const Option *option = option_find(at, n = strcspn(at, " "));
+    for (size_t n; *at; at += n + strspn(at + n, " ")) {
+        n = strcspn(at, " ");
+        if (*at == ':') {
+            for (int i = 0; options[i].name; i++)
+                if (strlen(options[i].group) == n - 1 && !strncmp(at + 1, options[i].group, n - 1))
+                    help_option(t, &options[i]);
+            continue;
+        }
+        const Option *option = option_find(at, n);
         if (!option) bug("topic %s names no option: %s", topic->name, at);
         help_option(t, option);
     }

@@ -48,6 +48,12 @@ says '^ +--dim NAME=V\|LO..HI +the size'
 silent '--optimizer'
 status 0 "help train" "$burncc" help train
 says '^ +--optimizer NAME'
+says '^ +--replace-head N'
+says '^ +--lora R'
+status 2 "a loss of no name" "$burncc" "$here/../../models/lenet.c" --train --loss none -o none.c
+losses=$(sed -n 's/.*there are //p' err)
+status 0 "help lists every loss" "$burncc" help loss
+for loss in ${losses:-none}; do says "The first.* $loss( |$)"; done
 status 0 "help targets" "$burncc" help targets
 says 'x86-64-v3 +-O3'
 status 0 "help of a command" "$burncc" help verify
