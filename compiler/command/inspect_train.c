@@ -29,10 +29,20 @@ static bool is_known(const Learners *l, const char *name) {
 }
 
 static const char *why_frozen(const Options *o, const Use *u) {
+    if (u->idle) return "no loss depends on it";
     bool chosen = o->train_only || o->train_last || o->frozen_params.n;
     if (use_is_statistic(u) && o->frozen_norm) return "--frozen-norm";
     if (chosen) return "not chosen to learn";
     return use_is_statistic(u) ? "a statistic that cannot run" : "each module has its own";
+}
+
+static Uses find_uses(Arena *a, const Options *o, const Graph *model, const Training *t) {
+    Uses all = { .scratch = a, .frozen = o->frozen_norm };
+    uses_find(&all, model, model);
+    bool *outputs = NEW_ARRAY(a, bool, model->outputs.n + 1);
+    losses_outputs(&t->losses, outputs);
+    uses_idle(&all, model, outputs);
+    return all;
 }
 
 // Those in the structs, and then those of the model that are not.
@@ -79,8 +89,7 @@ static void print_learner(Text *t, Arena *a, const Learner *l, int width) {
 
 void inspect_training(Text *t, Arena *a, const Options *o, Graph *model, const Programs *p) {
     const Training *training = p->training;
-    Uses all = { .scratch = a, .frozen = o->frozen_norm };
-    uses_find(&all, model, model);
+    Uses all = find_uses(a, o, model, training);
     Learners l = find_learners(a, o, &all, training);
     Sizes s = sizes_of(&l, training);
     int width = 0;
@@ -99,8 +108,7 @@ void inspect_training(Text *t, Arena *a, const Options *o, Graph *model, const P
 }
 
 void inspect_training_json(Text *t, Arena *a, const Options *o, Graph *model, const Programs *p) {
-    Uses all = { .scratch = a, .frozen = o->frozen_norm };
-    uses_find(&all, model, model);
+    Uses all = find_uses(a, o, model, p->training);
     Learners l = find_learners(a, o, &all, p->training);
     Sizes s = sizes_of(&l, p->training);
     text_printf(t, ",\"learns\":[");

@@ -213,6 +213,11 @@ bool losses_read(LossTerms *terms, const Graph *model, const Options *o) {
     return true;
 }
 
+void losses_outputs(const LossTerms *terms, bool *marks) {
+    for (int i = 0; i < terms->n; i++)
+        for (int k = 0; k < terms->at[i].n_outputs; k++) marks[terms->at[i].outputs[k]] = true;
+}
+
 // ---------------------------------------------------------------- graphs
 
 static const char *free_input_name(const Graph *g, const char *name) {

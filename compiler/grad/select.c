@@ -191,7 +191,7 @@ static int last_layers(const Uses *all, int count, int *found) {
         at[1] = NULL;
         for (int i = 0; i < all->at.n; i++) {
             const Node *n = all->places[i].n;
-            if (!is_matrix(&all->places[i])) continue;
+            if (all->at.at[i].idle || !is_matrix(&all->places[i])) continue;
             bool before = !at[0] || (n->mark < begin && !same_module(n, at[0]));
             if (before && (!at[1] || n->mark > at[1]->mark)) at[1] = n;
         }
@@ -242,6 +242,25 @@ static void leave(Uses *all, const bool *learns) {
         if (use_is_statistic(u)) u->stays = true;
         else u->v->trainable = false;
     }
+}
+
+void select_used(Uses *all, const Graph *model, const bool *outputs) {
+    uses_idle(all, model, outputs);
+    Loc file = { .file = model->file, .node = -1 };
+    Text t;
+    text_init(&t, all->scratch);
+    int n = 0;
+    for (int i = 0; i < all->values.n; i++) {
+        Value *v = all->values.at[i];
+        bool idle = v->trainable;
+        for (int k = 0; k < all->at.n && idle; k++) idle = all->at.at[k].v != v || all->at.at[k].idle;
+        if (!idle) continue;
+        v->trainable = false;
+        if (n++ < MOST_LISTED) text_printf(&t, "%s%s", n > 1 ? ", " : "", v->name ? v->name : "");
+    }
+    if (n)
+        diag_note(&file, "no loss depends on %d of the parameters, which stay as they are: %s%s", n, t.at,
+            n > MOST_LISTED ? ", ..." : "");
 }
 
 static void note_learning(const Uses *all, const Graph *model, const int *before, int n_before) {

@@ -5,6 +5,8 @@
 #include "options.h"
 #include "uses.h"
 
+// Parameters that no loss depends on are trainable no more, which a note says.
+void select_used(Uses *all, const Graph *model, const bool *outputs);
 // --train-only, --train-last, --freeze: what they do not leave to learn is trainable no more, its running statistics
 // stay; a note says what learns. False with diagnostics.
 bool select_learning(Uses *all, Graph *model, const Options *o);

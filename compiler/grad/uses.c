@@ -33,6 +33,39 @@ void uses_find(Uses *u, const Graph *model, const Graph *g) {
     }
 }
 
+// ---------------------------------------------------------------- what is of no consequence
+
+static void reach_all(const Graph *body, bool *reached) {
+    for (const Node *n = body->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i]) reached[n->in[i]->id] = true;
+        for (int i = 0; i < n->n_out; i++) reached[n->out[i]->id] = true;
+        for (int i = 0; i < n->n_bodies; i++) reach_all(n->bodies[i], reached);
+    }
+    for (int i = 0; i < body->outputs.n; i++) reached[body->outputs.at[i]->id] = true;
+}
+
+static bool is_reached(const Node *n, const bool *reached) {
+    bool any = false;
+    for (int i = 0; i < n->n_out; i++) any = any || reached[n->out[i]->id];
+    return any;
+}
+
+void uses_idle(Uses *u, const Graph *model, const bool *outputs) {
+    bool *reached = NEW_ARRAY(u->scratch, bool, model->value_count + 1);
+    for (int i = 0; i < model->outputs.n; i++)
+        if (outputs[i]) reached[model->outputs.at[i]->id] = true;
+    for (const Node *n = model->last; n; n = n->prev) {
+        if (!is_reached(n, reached)) continue;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i]) reached[n->in[i]->id] = true;
+        for (int i = 0; i < n->n_bodies; i++) reach_all(n->bodies[i], reached);
+    }
+    for (int i = 0; i < u->at.n; i++) u->at.at[i].idle = !is_reached(u->at.at[i].n, reached);
+}
+
+// ---------------------------------------------------------------- modules
+
 bool use_opens_module(const Uses *all, const Use *u) {
     if (use_is_statistic(u)) return false;
     for (const Use *w = all->at.at; w < u; w++)

@@ -110,6 +110,28 @@ says '^learns +2 parameters, .*; 10 frozen'
 says '^  conv1.weight +frozen +f32\[8,1,3,3\], not chosen to learn  conv1$'
 status 0 "what stays" "$burncc" inspect $digits --train --frozen-norm
 says '^  bn2.var +frozen +f32\[16\], --frozen-norm  bn2$'
+cat >heads.c <<'END'
+#include <burncc/model.h>
+MODEL(heads)
+{
+    Tensor x = relu(linear(input("x", F32, symbol("batch"), 8), "fc", 16));
+    output("scores", linear(x, "a", 3));
+    output("boxes", linear(x, "b", 4));
+}
+END
+status 0 "what no loss depends on" "$burncc" inspect heads.c --train --optimizer adam
+says 'note: no loss depends on 2 of the parameters, which stay as they are: b.weight, b.bias$'
+says '^learns +4 parameters, .*; 2 frozen'
+says '^  b.weight +frozen +f32\[4,16\], no loss depends on it  b$'
+says '^  a.weight +trained +f32\[3,16\]  a$'
+status 0 "the last layer that leads to the loss" "$burncc" inspect heads.c --train --train-last 1
+says '2 of 4 parameters learn .*: a.weight, a.bias$'
+status 0 "the other output's" "$burncc" inspect heads.c --train --train-last 1 --loss boxes=mse
+says '2 of 4 parameters learn .*: b.weight, b.bias$'
+status 0 "both outputs" "$burncc" inspect heads.c --train --loss scores=cross_entropy --loss boxes=mse
+says '^learns +6 parameters, .*; 0 frozen'
+status 0 "tangents are of all outputs" "$burncc" inspect heads.c --train --jvp
+says '^learns +6 parameters, .*; 0 frozen'
 status 0 "with a budget" "$burncc" inspect $lenet --train --dim batch=8 --train-memory 640K
 says 'worst moment of gradients, .* run again, .* at .* are kept'
 status 0 "what learns, for machines" "$burncc" inspect $digits --train --optimizer adam --train-only fc --json
