@@ -33,7 +33,7 @@ typedef struct Blocked { int64_t low, high; } Blocked;
 
 typedef struct Placing {
     Item *items; int n;
-    uint64_t *there;                                    // bits as of `meets`: put down already
+    int *there, n_there;                                // items that are put down already, by offset
     int *order; Blocked *blocked;
     int64_t steps;
     uint64_t random;
@@ -45,23 +45,14 @@ static uint32_t draw(Placing *s, int below) {
     return (uint32_t)((s->random >> 33) % (uint64_t)below);
 }
 
-// The first item from `from` on that x meets, or n; `only`: of these, NULL: of all.
-static int next_met(const Placing *s, const Item *x, int from, const uint64_t *only) {
-    for (int i = from; i < s->n; i = (i / 64 + 1) * 64) {
-        uint64_t word = x->meets[i / 64] & (only ? only[i / 64] : UINT64_MAX);
-        word >>= i % 64;
-        if (!word) continue;
-        for (; !(word & 0xff); word >>= 8) i += 8;
-        for (; !(word & 1); word >>= 1) i++;
-        return i;
-    }
-    return s->n;
-}
+static bool meets(const Item *x, int item) { return x->meets[item / 64] >> item % 64 & 1; }
 
-static int nth_met(const Placing *s, const Item *x, int n) {
-    int i = next_met(s, x, 0, NULL);
-    while (n-- > 0) i = next_met(s, x, i + 1, NULL);
-    return i;
+static int nth_met(const Item *x, int n) {
+    int i = 0;
+    for (;; i++) {
+        if (!x->meets[i / 64]) i += 63;
+        else if (meets(x, i) && n-- == 0) return i;
+    }
 }
 
 // How `out` may lie over the buffer `in`; NULL: it may not.
@@ -85,18 +76,19 @@ static Blocked blocked_by(const Placing *s, const Item *x, const Item *y) {
     return b;
 }
 
-// The lowest gap among those that are there and that x meets.
+// The lowest gap among those that are there and that x meets. They come by offset: what they block is almost sorted.
 static int64_t lowest_gap(Placing *s, const Item *x) {
     int n = 0;
     int64_t at = 0;
-    for (int i = next_met(s, x, 0, s->there); i < s->n; i = next_met(s, x, i + 1, s->there)) {
-        const Blocked b = blocked_by(s, x, &s->items[i]);
+    for (int i = 0; i < s->n_there; i++) {
+        if (!meets(x, s->there[i])) continue;
+        const Blocked b = blocked_by(s, x, &s->items[s->there[i]]);
         int j = n++;
         for (; j > 0 && s->blocked[j - 1].low > b.low; j--) s->blocked[j] = s->blocked[j - 1];
         s->steps += n - j;
         s->blocked[j] = b;
     }
-    s->steps += x->n_meets;
+    s->steps += s->n_there;
     for (int i = 0; i < n; i++) {
         if (at <= s->blocked[i].low) break;
         if (s->blocked[i].high > at) at = s->blocked[i].high;
@@ -104,16 +96,27 @@ static int64_t lowest_gap(Placing *s, const Item *x) {
     return at;
 }
 
+static void put(Placing *s, int item) {
+    const int64_t offset = s->items[item].offset;
+    int from = 0, to = s->n_there;                      // behind those that begin no higher
+    while (from < to) {
+        const int middle = from + (to - from) / 2;
+        if (s->items[s->there[middle]].offset <= offset) from = middle + 1;
+        else to = middle;
+    }
+    memmove(s->there + from + 1, s->there + from, sizeof(int) * (size_t)(s->n_there++ - from));
+    s->there[from] = item;
+}
+
 // Gives up, with more than `enough`, once it is sure to need more.
 static int64_t put_all(Placing *s, int64_t enough) {
     int64_t end = 0;
-    memset(s->there, 0, sizeof *s->there * (size_t)(s->n / 64 + 1));
+    s->n_there = 0;
     for (int i = 0; i < s->n && end <= enough; i++) {
-        const int next = s->order[i];
-        Item *x = &s->items[next];
+        Item *x = &s->items[s->order[i]];
         x->offset = lowest_gap(s, x);
-        s->there[next / 64] |= UINT64_C(1) << next % 64;
-        if (x->offset + x->bytes > end) end = x->offset + x->bytes;
+        put(s, s->order[i]);
+        end = max64(end, x->offset + x->bytes);
     }
     return end;
 }
@@ -179,8 +182,8 @@ static void change(Placing *s, const int64_t *offsets, int64_t end) {
         if (offsets[i] + s->items[i].bytes == end && draw(s, ++tops) == 0) top = i;
     const Item *x = &s->items[top];
     int a = top, b = top;
-    if (draw(s, 2)) a = nth_met(s, x, (int)draw(s, x->n_meets));
-    while (b == a) b = draw(s, 4) ? nth_met(s, x, (int)draw(s, x->n_meets)) : (int)draw(s, s->n);
+    if (draw(s, 2)) a = nth_met(x, (int)draw(s, x->n_meets));
+    while (b == a) b = draw(s, 4) ? nth_met(x, (int)draw(s, x->n_meets)) : (int)draw(s, s->n);
     for (int i = 0; i < s->n; i++)
         if (s->order[i] == a) s->order[i] = b;
         else if (s->order[i] == b) s->order[i] = a;
@@ -226,7 +229,7 @@ static Placing *placing_new(Arena *a, int n, Buffer *const *buffers, int64_t *bo
     Placing *s = NEW(a, Placing);
     *s = (Placing){ .items = NEW_ARRAY(a, Item, n + 1),
         .n = n,
-        .there = NEW_ARRAY(a, uint64_t, n / 64 + 1),
+        .there = NEW_ARRAY(a, int, n + 1),
         .order = NEW_ARRAY(a, int, n + 1),
         .blocked = NEW_ARRAY(a, Blocked, n + 1) };
     int moments = 0;
@@ -269,11 +272,21 @@ static void set_offsets(int n, Buffer *const *buffers, const int64_t *offsets) {
     for (int i = 0; i < n; i++) buffers[i]->offset = offsets[i];
 }
 
+// May any kernel go from the end to the beginning, with its result above what dies?
+static bool has_ways(const Placing *s) {
+    for (int i = 0; i < s->n; i++)
+        for (int j = 0; j < s->items[i].n_over; j++) {
+            const Over *o = &s->items[i].over[j];
+            if (align_up(o->above) < align_up(o->dying->bytes)) return true;
+        }
+    return false;
+}
+
 int64_t place_buffers(Arena *a, int n, Buffer *const *buffers, int64_t *bound) {
     int64_t *forward = NEW_ARRAY(a, int64_t, n + 1), *both = NEW_ARRAY(a, int64_t, n + 1);
     Placing *s = placing_new(a, n, buffers, bound);
     const int64_t end = place(a, s, *bound, true, false, forward);
-    const int64_t less = end > *bound ? place(a, s, *bound, true, true, both) : end;
+    const int64_t less = end > *bound && has_ways(s) ? place(a, s, *bound, true, true, both) : end;
     set_offsets(n, buffers, less < end ? both : forward);
     return less < end ? less : end;
 }
