@@ -16,6 +16,7 @@
 // operations a nanosecond: multiply-adds, those of loops, and what a sort has to compare
 static const double template_rate = 100, loop_rate = 8, line_rate = 0.5;
 static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, from outer caches and from another core's
+static const double pack_rate = 8;                      // ... that are put into panels
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
 enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
 static const double near_part = 0.25;                   // of the least time of a worker: that of a part
@@ -127,7 +128,7 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
 // not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
 // (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
 // columns, in one part or several. pass: rows that weights are read for once, so that parts of so many do not read them
-// more often than one part of all.
+// more often than one part of all; all rows where each part puts its weights into panels first.
 typedef struct Work {
     int64_t rows, columns, pass;
     double ns, left, right, left_seen, right_seen, fetched;
@@ -194,13 +195,14 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
            depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
            right = 4 * depth * n * (s->b_batch ? b : 1);
     int64_t mr = hole_or(k, "MR", 1), nr = hole_or(k, "NV", 1) * (hole_or(k, "LAYOUT", 0) == 2 ? 4 : 16);
-    bool by_columns = k->operand[0] && k->operand[0]->data;         // channels are rows: the weights are on the left
+    const bool by_columns = k->operand[0] && k->operand[0]->data,   // channels are rows: the weights are on the left
+               packs = hole_or(k, "PACK_B", 0) == 1;
     return (Work){ .rows = axis ? ceil_div((int64_t)m, mr) : (int64_t)b,
         .columns = ceil_div((int64_t)n, nr),
-        .pass = axis ? ceil_div(hole_or(k, "MC", (int64_t)m), mr) : 1,
+        .pass = axis ? ceil_div(packs ? (int64_t)m : hole_or(k, "MC", (int64_t)m), mr) : 1,
         .ns = k->flops / template_rate,
         .left = left / near_rate,
-        .right = right / near_rate,
+        .right = right / (packs ? pack_rate : near_rate),
         .left_seen = hole_or(k, "PACK_A", 0) ? 1 : seen,
         .copies = hole_or(k, "PACK_A", 0) != 0,
         .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
