@@ -232,7 +232,7 @@ Arguments c_arguments(RunText *r, const Kernel *k) {
     for (int j = t->table ? t->hole_numbers : 0; j < t->numbers.n; j++)
         add(r, &all, (Argument){ .kind = ARG_NUMBER, .value = t->numbers.at[j].value });
     if (k->string_bytes) add_word(r, &all, "&strings");
-    const bool own_scratch = k->template && !template_is_window(k) && (k->kind != KERNEL_CALL || k->scratch_bytes);
+    const bool own_scratch = template_takes_scratch(k) && (k->kind != KERNEL_CALL || k->scratch_bytes);
     if (own_scratch || (t->handed && k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);
     else if (k->parts > 1) add_word(r, &all, "part");

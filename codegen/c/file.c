@@ -58,6 +58,21 @@ static void print_part(Text *c, const char *file, bool bare) {
     text_append(c, "\n", 1);
 }
 
+// The sums of window.c for each type that weights have in a file.
+static void print_sums(Text *out, const char *code, bool bare) {
+    static const char *const of[][5] = {
+        { "burn_window_weight *W", "FLOATS", "weight", "weight_at", "WEIGHTS" },
+        { "burn_window_byte *W", "WHOLE", "byte", "byte_at", "BYTES" } };
+    for (size_t i = 0; i < COUNT(of); i++) {
+        if (!strstr(code, of[i][0])) continue;
+        text_printf(out, "#define BURN_SUMS BURN_WINDOW_%s\n#define BURN_WEIGHT burn_window_%s\n", of[i][1], of[i][2]);
+        text_printf(out, "#define BURN_WEIGHT_AT burn_window_%s\n", of[i][3]);
+        text_printf(out, "#define BURN_WEIGHTS BURN_WINDOW_%s\n", of[i][4]);
+        print_part(out, "c/window_sums.h", bare);
+        text_printf(out, "#undef BURN_SUMS\n#undef BURN_WEIGHT\n#undef BURN_WEIGHT_AT\n#undef BURN_WEIGHTS\n\n");
+    }
+}
+
 void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
     if (!code->at) return;
     const Target *m = &g->options->machine;
@@ -87,6 +102,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         printed = parts[i][1];
         print_part(out, printed, g->options->machine.ram_first);
     }
+    print_sums(out, code->at, g->options->machine.ram_first);
     if (g->threads && strstr(code->at, "burn_parts(")) {
         text_printf(out, "#define BURN_WORKERS %d\n", g->options->threads);
         print_part(out, "c/parts.h", false);

@@ -3,7 +3,8 @@
 //
 //   in          x [..., k]; packed u8 [n, blocks, bytes of a block], low bits first; scale [n, blocks] in x's type;
 //               zero points [n, blocks] in u8 or x's type, NULL: the middle of the range; group i [k] or NULL
-//   attributes  bits, block (elements), k
+//   attributes  bits, block (elements), k; run, where features of x lie turned: feature i of w is feature
+//               i % run * (k / run) + i / run of x
 //   formula     w = (q - zero) * scale. A group index picks the scale of each input feature, instead of its block
 //
 // The expansion keeps the packed bytes: what unpacks them is one map, which does not fold because its result is
@@ -57,6 +58,9 @@ static bool of_blocks(Node *n, const Value *v, const char *what) {
     return false;
 }
 
+// Feature k of w in x.
+static int64_t run_of(const Node *n) { return node_int(n, "run", 0); }
+
 bool shape_matmul_bits(Node *n) {
     const Type *x = &n->in[0]->type;
     if (!packed_fits(n) || !of_blocks(n, n->in[2], "scales")) return false;
@@ -107,8 +111,17 @@ static Value *unpacked_weights(Graph *g, const Bits *b, DType d) {
 bool expand_matmul_bits(Node *n, Value **out) {
     Graph *g = n->graph;
     const Bits b = bits_of(n);
-    Value *w = unpacked_weights(g, &b, n->in[0]->type.dtype);
-    return expand_done(n, b_matmul(g, n->in[0], b_swap(g, w, 0, 1)), out);
+    Value *w = unpacked_weights(g, &b, n->in[0]->type.dtype), *x = n->in[0];
+    const int rank = x->type.rank;
+    if (run_of(n)) {
+        Dim dims[MAX_RANK + 1];
+        memcpy(dims, x->type.dim, sizeof *dims * (size_t)rank);
+        dims[rank - 1] = run_of(n);
+        dims[rank] = b.k / run_of(n);
+        x = b_swap(g, b_reshape(g, x, rank + 1, dims), rank - 1, rank);
+        x = b_reshape(g, x, rank, n->in[0]->type.dim);
+    }
+    return expand_done(n, b_matmul(g, x, b_swap(g, w, 0, 1)), out);
 }
 
 // ---------------------------------------------------------------- lowering
@@ -130,7 +143,8 @@ Expr *lower_matmul_bits(Lower *l, Node *n, int out, Expr *const *idx) {
     Expr *k = lower_axis(l, b.k, true), *block = ix_divc(l, k, b.block), *cond = NULL, *ix[MAX_RANK];
     Expr *q = element_bits(l, &b, idx[last], block, ix_modc(l, k, b.block));
     memcpy(ix, idx, sizeof(Expr *) * (size_t)last);
-    ix[last] = k;
+    const int64_t run = run_of(n);
+    ix[last] = run ? expr_binary(l->p, E_Add, ix_mulc(l, ix_modc(l, k, run), b.k / run), ix_divc(l, k, run)) : k;
     Expr *x = lower_load(l, n->in[0], ix),
          *at[] = { idx[last], b.group ? lower_index(l, b.group, &k, b.blocks, &cond) : block };
     if (!q || !x || !at[1]) return NULL;

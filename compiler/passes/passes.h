@@ -58,6 +58,9 @@ bool pass_fold_conv(Graph *g);
 bool pass_io(Graph *g, const Options *o);               // o: which type inputs and outputs become
 bool pass_quantize(Graph *g, const Options *o);         // o: whether bytes are signed, and stay so
 bool pass_requantize(Graph *g, const Options *o);       // o: whether integers are what the machine is good at
+bool pass_few_bits(Graph *g, const Options *o);        // o: whether memory is the price
+bool pass_whole_weights(Graph *g);
+bool pass_turned_bits(Graph *g);
 bool pass_layout(Graph *g, const Options *o);           // o: whose back end takes some as they are
 bool pass_point_conv(Graph *g);
 bool pass_unfold_conv(Graph *g);

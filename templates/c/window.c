@@ -19,15 +19,22 @@
  *   RELU LEAST          1: what is stored is no less than 0, where LEAST is 0, or -infinity, where it is 511
  *   STRIP               1: output pixels strip..strip_end-1; X, dense, and Y begin at pixels x_at and y_at of theirs
  *   BACK                1: from the last pixel to the first
+ *   WEIGHT SUMS         what W is of, and which sums (window_sums.h) go with it: burn_window_weight and
+ *                       BURN_WINDOW_FLOATS, or burn_window_byte and BURN_WINDOW_WHOLE
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
- * W, of floats, or of halves where BURN_WINDOW_HALVES is defined, is packed by the compiler (pack_window_w):
+ * W, of floats, of halves where BURN_WINDOW_HALVES is defined, or of bytes, is packed by the compiler (pack_window_w):
  * [group][ceil(OC/4)][KH][KW][IC][4], the last panel as narrow as what is left, and three elements that are read and
  * not used.
  * Y may lie over X where no element is stored before all that read its place have: pixels are finished in order, MR at
  * a time (window_distance in templates_window.c).
  */
 #include "window.h"
+#define BURN_SUMS BURN_WINDOW_FLOATS
+#define BURN_WEIGHT burn_window_weight
+#define BURN_WEIGHT_AT burn_window_weight_at
+#define BURN_WEIGHTS BURN_WINDOW_WEIGHTS
+#include "window_sums.h"
 // holes
 #define KERNEL window
 #define N 1
@@ -59,11 +66,13 @@
 #define LEAST 0
 #define STRIP 0
 #define BACK 0
+#define WEIGHT burn_window_weight
+#define SUMS BURN_WINDOW_FLOATS
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, float *Y EPILOGUE_PARAMS
+BURN_KERNEL static void KERNEL(const WEIGHT *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
                                , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
@@ -123,14 +132,14 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
 #endif
             for (ptrdiff_t panel = 0; panel < G * OC;) {
 #if SINGLE
-                const ptrdiff_t left = OC - panel;
+                const ptrdiff_t rest = OC - panel;
                 const float *const at = x;
 #else
-                const ptrdiff_t left = OC - panel % OC;
+                const ptrdiff_t rest = OC - panel % OC;
                 const float *const at = x + panel / OC * IC * XC;
 #endif
-                ptrdiff_t width = left < 4 ? left : 4;
-                const burn_window_weight *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
+                ptrdiff_t width = rest < 4 ? rest : 4;
+                const WEIGHT *const weights = W + (panel * KH * KW + (h0 * KW + w0) * width) * IC;
 #if DENSE
                 const burn_window g = {h1 - h0, 1, (w1 - w0) * IC, DH * XH, 0, 1, KW * IC * width, width};
 #else
@@ -141,24 +150,24 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
                 if (whole && width == 4) {
                     many = MR;
 #if MR == 2
-                    burn_window_2(sums, at, weights, g, SW * XW);
+                    SUMS(2)(sums, at, weights, g, SW * XW);
 #else
-                    burn_window_4(sums, at, weights, g, SW * XW);
+                    SUMS(4)(sums, at, weights, g, SW * XW);
 #endif
-                } else if (!whole && left >= 8) {
-                    burn_window_8(sums, at, weights, g, KH * KW * IC * 4);
+                } else if (!whole && rest >= 8) {
+                    SUMS(8)(sums, at, weights, g, KH * KW * IC * 4);
                     width = 8;
                 } else {
                     for (ptrdiff_t i = 0; i < (whole ? MR : 1); i++)
-                        burn_window_1(sums + i * 4, at + i * SW * XW, weights, g);
+                        SUMS(1)(sums + i * 4, at + i * SW * XW, weights, g);
                     many = whole ? MR : 1;
                 }
 #elif APART && DENSE
-                burn_window_dense(sums, at, weights, &g);
+                SUMS(dense)(sums, at, weights, &g);
 #elif APART
-                burn_window_apart(sums, at, weights, &g);
+                SUMS(apart)(sums, at, weights, &g);
 #else
-                burn_window_1(sums, at, weights, g);
+                SUMS(1)(sums, at, weights, g);
 #endif
                 for (ptrdiff_t i = 0; i < many; i++)
                     for (ptrdiff_t j = 0; j < width; j++) {

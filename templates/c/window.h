@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Sums of window.c: a few pixels by four neighbouring output channels, each sum a variable of its own, which compilers
- * keep in a register at -O2 and at -Os, where they unroll nothing that is an array. No scratch memory. Where there are
- * vectors of four floats that multiply and add with one rounding (arm_mve.h, riscv_vector.h), four sums are one: the
- * same bits.
+/* What the sums of window.c (window_sums.h) and window_blocks.c are made of: four numbers, each a variable of its own,
+ * which compilers keep in a register at -O2 and at -Os, where they unroll nothing that is an array; and the weights
+ * that they come of. Where there are vectors of four floats that multiply and add with one rounding (arm_mve.h,
+ * riscv_vector.h), four sums are one: the same bits.
  */
 #ifndef BURN_WINDOW_H
 #define BURN_WINDOW_H
 #include "vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #if defined(BURN_FUSES) && defined(__ARM_FEATURE_MVE)
 #if __ARM_FEATURE_MVE & 2
 #include <arm_mve.h>
@@ -129,6 +132,61 @@ BURN_INLINE vfloat32m1_t burn_window_widened(const burn_window_weight *p)
 #endif
 #endif
 
+/* Names of sums, over weights that are floats (or halves) and over whole numbers from -128 to 127 in bytes, whose scale
+ * stands behind the sum. */
+#define BURN_WINDOW_FLOATS(which) burn_window_##which
+#define BURN_WINDOW_WHOLE(which) burn_window_whole_##which
+typedef int8_t burn_window_byte;
+BURN_INLINE float burn_window_byte_at(const burn_window_byte *p)
+{
+    return (float)*p;
+}
+
+#if defined(BURN_WINDOW_VECTORS)
+#define BURN_WINDOW_BYTES(s, p) const float32x4_t s##0 = vcvtq_f32_s32(vldrbq_s32(p));
+#elif defined(BURN_WINDOW_RVV)
+#define BURN_WINDOW_BYTES(s, p)                                                \
+    const vfloat32m1_t s##0 = __riscv_vfcvt_f_x_v_f32m1(                       \
+        __riscv_vsext_vf4_i32m1(__riscv_vle8_v_i8mf4((p), 4), 4), 4);
+#else
+#define BURN_WINDOW_BYTES(s, p)                                                         \
+    const float s##0 = burn_window_byte_at(p), s##1 = burn_window_byte_at((p) + 1),     \
+                s##2 = burn_window_byte_at((p) + 2), s##3 = burn_window_byte_at((p) + 3);
+#endif
+
+/* Numbers from -8 to 7, the lower halves of four bytes, and the upper ones. */
+#if defined(BURN_WINDOW_VECTORS)
+#define BURN_WINDOW_LOW(s, p) \
+    const float32x4_t s##0 = vcvtq_f32_s32(vshrq_n_s32(vshlq_n_s32(vldrbq_s32(p), 28), 28));
+#define BURN_WINDOW_HIGH(s, p) const float32x4_t s##0 = vcvtq_f32_s32(vshrq_n_s32(vldrbq_s32(p), 4));
+#elif defined(BURN_WINDOW_RVV)
+#define BURN_WINDOW_LOW(s, p)                                                                                   \
+    const vfloat32m1_t s##0 = __riscv_vfcvt_f_x_v_f32m1(                                                        \
+        __riscv_vsra_vx_i32m1(                                                                                  \
+            __riscv_vsll_vx_i32m1(__riscv_vsext_vf4_i32m1(__riscv_vle8_v_i8mf4((p), 4), 4), 28, 4), 28, 4),     \
+        4);
+#define BURN_WINDOW_HIGH(s, p)                                                                                  \
+    const vfloat32m1_t s##0 = __riscv_vfcvt_f_x_v_f32m1(                                                        \
+        __riscv_vsra_vx_i32m1(__riscv_vsext_vf4_i32m1(__riscv_vle8_v_i8mf4((p), 4), 4), 4, 4), 4);
+#else
+BURN_INLINE float burn_window_low(const burn_window_byte *p)
+{
+    return (float)(((int32_t)((uint32_t)(int32_t)*p & 15u) ^ 8) - 8);
+}
+
+BURN_INLINE float burn_window_high(const burn_window_byte *p)
+{
+    return (float)(((int32_t)((uint32_t)(int32_t)*p >> 4 & 15u) ^ 8) - 8);
+}
+
+#define BURN_WINDOW_LOW(s, p)                                                   \
+    const float s##0 = burn_window_low(p), s##1 = burn_window_low((p) + 1),     \
+                s##2 = burn_window_low((p) + 2), s##3 = burn_window_low((p) + 3);
+#define BURN_WINDOW_HIGH(s, p)                                                  \
+    const float s##0 = burn_window_high(p), s##1 = burn_window_high((p) + 1),   \
+                s##2 = burn_window_high((p) + 2), s##3 = burn_window_high((p) + 3);
+#endif
+
 /* The float whose sign and exponent these are, the rest 0: a table of sizes has them. */
 BURN_INLINE float burn_window_least(ptrdiff_t top)
 {
@@ -142,190 +200,60 @@ BURN_INLINE float burn_window_least(ptrdiff_t top)
 #define BURN_SHARED static
 #endif
 
-/* One pixel. A last panel is narrower: what is read past it belongs to the next step, and nobody stores those sums. */
-BURN_INLINE void burn_window_1(float *to, const float *x, const burn_window_weight *weights, burn_window g)
+/* Where the next number of a row is: `step` floats further, but after the last of a run of `run`, of which `left` are
+ * to come, `back` further. */
+typedef struct burn_window_walk {
+    const float *at;
+    ptrdiff_t step, run, left, back;
+} burn_window_walk;
+
+BURN_INLINE float burn_window_next(burn_window_walk *x)
+{
+    const float f = *x->at;
+    x->left--;
+    const bool last = x->left == 0;
+    x->at += last ? x->back : x->step;
+    if (last) x->left = x->run;
+    return f;
+}
+
+/* One row of window_blocks.c by a panel of `width` columns, of `depth` bytes each, of which `block` share a scale. */
+BURN_INLINE void burn_window_blocks(float *to, burn_window_walk x, const float *scales, const burn_window_byte *w,
+                                    ptrdiff_t depth, ptrdiff_t block, ptrdiff_t width)
 {
     BURN_CONTRACT
     BURN_WINDOW_ZERO(a)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *from = x;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
-            const float *at = from;
-            for (ptrdiff_t i = g.depth; i > 0; i--, at += g.step, w += g.width) {
-                const float f = *at;
-                BURN_WINDOW_WEIGHTS(v, w)
-                BURN_WINDOW_FOUR(a, f, v)
-            }
+    for (ptrdiff_t left = depth; left > 0; left -= block, scales += width) {
+        BURN_WINDOW_ZERO(b)
+        for (ptrdiff_t i = left < block ? left : block; i > 0; i--, w += width) {
+            const float f = burn_window_next(&x);
+            BURN_WINDOW_BYTES(v, w)
+            BURN_WINDOW_FOUR(b, f, v)
         }
+        BURN_WINDOW_LOAD(s, scales)
+        BURN_WINDOW_EACH(a, s, b)
     }
     BURN_WINDOW_PUT(to, a)
 }
 
-/* One pixel by two panels of four, `other` floats apart: fewer loads and branches for each product. */
-BURN_INLINE void burn_window_8(float *to, const float *x, const burn_window_weight *weights,
-                               burn_window g, ptrdiff_t other)
+/* Of numbers of 4 bits, two of a column in a byte. */
+BURN_INLINE void burn_window_nibbles(float *to, burn_window_walk x, const float *scales, const burn_window_byte *w,
+                                     ptrdiff_t depth, ptrdiff_t block, ptrdiff_t width)
 {
     BURN_CONTRACT
     BURN_WINDOW_ZERO(a)
-    BURN_WINDOW_ZERO(b)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *from = x;
-        const burn_window_weight *w = weights, *beyond = weights + other;
-        for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
-            const float *at = from;
-            for (ptrdiff_t i = g.depth; i > 0; i--, at += g.step, w += 4, beyond += 4) {
-                const float f = *at;
-                BURN_WINDOW_WEIGHTS(v, w)
-                BURN_WINDOW_WEIGHTS(u, beyond)
-                BURN_WINDOW_FOUR(a, f, v)
-                BURN_WINDOW_FOUR(b, f, u)
-            }
+    for (ptrdiff_t left = depth; left > 0; left -= block, scales += width) {
+        BURN_WINDOW_ZERO(b)
+        for (ptrdiff_t i = left < block ? left : block; i > 0; i -= 2, w += width) {
+            const float e = burn_window_next(&x), f = i > 1 ? burn_window_next(&x) : 0.0f;
+            BURN_WINDOW_LOW(v, w)
+            BURN_WINDOW_FOUR(b, e, v)
+            BURN_WINDOW_HIGH(u, w)
+            BURN_WINDOW_FOUR(b, f, u)
         }
+        BURN_WINDOW_LOAD(s, scales)
+        BURN_WINDOW_EACH(a, s, b)
     }
     BURN_WINDOW_PUT(to, a)
-    BURN_WINDOW_PUT(to + 4, b)
-}
-
-/* The same, once for all kernels of a file. */
-BURN_OUTLINE void burn_window_apart(float *to, const float *x, const burn_window_weight *weights, const burn_window *g)
-{
-    burn_window_1(to, x, weights, *g);
-}
-
-/* Its two loops that are left where runs are one leave registers for what is around them: inlined where one calls. */
-BURN_SHARED void burn_window_dense(float *to, const float *x, const burn_window_weight *weights, const burn_window *g)
-{
-    burn_window_1(to, x, weights, *g);
-}
-
-/* Two and four pixels, `beside` floats of X apart, by a panel of four. */
-BURN_INLINE void burn_window_2(float *to, const float *x, const burn_window_weight *weights,
-                               burn_window g, ptrdiff_t beside)
-{
-    BURN_CONTRACT
-    BURN_WINDOW_ZERO(a)
-    BURN_WINDOW_ZERO(b)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *from = x;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
-            const float *at_a = from, *at_b = at_a + beside;
-            for (ptrdiff_t i = g.depth; i > 0; i--, at_a += g.step, at_b += g.step, w += 4) {
-                const float f = *at_a, e = *at_b;
-                BURN_WINDOW_WEIGHTS(v, w)
-                BURN_WINDOW_FOUR(a, f, v)
-                BURN_WINDOW_FOUR(b, e, v)
-            }
-        }
-    }
-    BURN_WINDOW_PUT(to, a)
-    BURN_WINDOW_PUT(to + 4, b)
-}
-
-BURN_INLINE void burn_window_4(float *to, const float *x, const burn_window_weight *weights,
-                               burn_window g, ptrdiff_t beside)
-{
-    BURN_CONTRACT
-    BURN_WINDOW_ZERO(a)
-    BURN_WINDOW_ZERO(b)
-    BURN_WINDOW_ZERO(c)
-    BURN_WINDOW_ZERO(d)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *from = x;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t r = g.runs; r > 0; r--, from += g.run) {
-            const float *at_a = from, *at_b = at_a + beside, *at_c = at_b + beside, *at_d = at_c + beside;
-            for (ptrdiff_t i = g.depth; i > 0; i--, w += 4) {
-                const float e = *at_a, f = *at_b, l = *at_c, k = *at_d;
-                BURN_WINDOW_WEIGHTS(v, w)
-                at_a += g.step;
-                at_b += g.step;
-                at_c += g.step;
-                at_d += g.step;
-                BURN_WINDOW_FOUR(a, e, v)
-                BURN_WINDOW_FOUR(b, f, v)
-                BURN_WINDOW_FOUR(c, l, v)
-                BURN_WINDOW_FOUR(d, k, v)
-            }
-        }
-    }
-    BURN_WINDOW_PUT(to, a)
-    BURN_WINDOW_PUT(to + 4, b)
-    BURN_WINDOW_PUT(to + 8, c)
-    BURN_WINDOW_PUT(to + 12, d)
-}
-
-/* A depthwise window at one pixel: one channel, or four, of `taps` channels each. */
-BURN_INLINE float burn_window_depth_1(const float *x, const burn_window_weight *w, burn_window g, ptrdiff_t taps)
-{
-    BURN_CONTRACT
-    float sum = 0.0f;
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, w += g.w_row)
-        for (ptrdiff_t i = 0; i < g.runs; i++)
-            sum = BURN_MULADD(sum, x[i * g.run], burn_window_weight_at(w + i * taps));
-    return sum;
-}
-
-BURN_INLINE void burn_window_depth_4(float *to, const float *x, const burn_window_weight *weights,
-                                     burn_window g, ptrdiff_t taps)
-{
-    BURN_CONTRACT
-    BURN_WINDOW_ZERO(a)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *at = x;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, at += g.run, w += taps) {
-            BURN_WINDOW_LOAD(x, at)
-            BURN_WINDOW_WEIGHTS(v, w)
-            BURN_WINDOW_EACH(a, x, v)
-        }
-    }
-    BURN_WINDOW_PUT(to, a)
-}
-
-/* Eight channels: half as many steps of the loops around them. */
-BURN_INLINE void burn_window_depth_wide(float *to, const float *x, const burn_window_weight *weights,
-                                        burn_window g, ptrdiff_t taps)
-{
-    BURN_CONTRACT
-    BURN_WINDOW_ZERO(a)
-    BURN_WINDOW_ZERO(b)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *at = x;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, at += g.run, w += taps) {
-            BURN_WINDOW_LOAD(x, at)
-            BURN_WINDOW_WEIGHTS(v, w)
-            BURN_WINDOW_LOAD(y, at + 4)
-            BURN_WINDOW_WEIGHTS(u, w + 4)
-            BURN_WINDOW_EACH(a, x, v)
-            BURN_WINDOW_EACH(b, y, u)
-        }
-    }
-    BURN_WINDOW_PUT(to, a)
-    BURN_WINDOW_PUT(to + 4, b)
-}
-
-/* Four at two pixels, `beside` floats of X apart: their weights are loaded once. */
-BURN_INLINE void burn_window_depth_8(float *to, const float *x, const burn_window_weight *weights,
-                                     burn_window g, ptrdiff_t taps, ptrdiff_t beside)
-{
-    BURN_CONTRACT
-    BURN_WINDOW_ZERO(a)
-    BURN_WINDOW_ZERO(b)
-    for (ptrdiff_t h = g.rows; h > 0; h--, x += g.row, weights += g.w_row) {
-        const float *at_a = x, *at_b = x + beside;
-        const burn_window_weight *w = weights;
-        for (ptrdiff_t i = g.runs; i > 0; i--, at_a += g.run, at_b += g.run, w += taps) {
-            BURN_WINDOW_WEIGHTS(v, w)
-            BURN_WINDOW_LOAD(x, at_a)
-            BURN_WINDOW_LOAD(y, at_b)
-            BURN_WINDOW_EACH(a, x, v)
-            BURN_WINDOW_EACH(b, y, v)
-        }
-    }
-    BURN_WINDOW_PUT(to, a)
-    BURN_WINDOW_PUT(to + 4, b)
 }
 #endif

@@ -7,13 +7,20 @@
  *   IH IW OH OW  KH KW  SH SW  DH DW  PH PW  XN XH XW XC  YC   as in window.c
  *   STRIP               as in window.c, whole rows
  *   NR                  channels together: 1, or 4, of one pixel 8, where MULT and XC are 1
+ *   EDGE                0: C is a multiple of NR, which is 4
  *   BACK                1: from the last pixel to the first
+ *   WEIGHT SUMS         as in window.c
  *   EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)   as in conv.c
  *
- * W is floats or halves, as in window.c, packed by the compiler (pack_window_dw_w): [kh][kw][C].
+ * W is of WEIGHT, packed by the compiler (pack_window_dw_w): [kh][kw][C].
  * Y may lie over X as in window.c: pixels are finished in order, two at a time where NR is 4.
  */
 #include "window.h"
+#define BURN_SUMS BURN_WINDOW_FLOATS
+#define BURN_WEIGHT burn_window_weight
+#define BURN_WEIGHT_AT burn_window_weight_at
+#define BURN_WEIGHTS BURN_WINDOW_WEIGHTS
+#include "window_sums.h"
 // holes
 #define KERNEL window_dw
 #define N 1
@@ -37,13 +44,16 @@
 #define XC 1
 #define YC 32
 #define NR 4
+#define EDGE 0
 #define STRIP 0
 #define BACK 0
+#define WEIGHT burn_window_weight
+#define SUMS BURN_WINDOW_FLOATS
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
 
-BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, float *Y EPILOGUE_PARAMS
+BURN_KERNEL static void KERNEL(const WEIGHT *W, const float *X, float *Y EPILOGUE_PARAMS
 #if STRIP
                                , ptrdiff_t strip, ptrdiff_t strip_end, ptrdiff_t x_at, ptrdiff_t y_at
 #endif
@@ -76,7 +86,7 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
                 w1 = right < KW ? right : KW;
             const burn_window g = {h1 - h0, w1 - w0, 1, DH * XH, DW * XW, 0, KW * C, 1};
             const float *const x = X + n * XN + (ih + h0 * DH) * XH + (iw + w0 * DW) * XW;
-            const burn_window_weight *const weights = W + (h0 * KW + w0) * C;
+            const WEIGHT *const weights = W + (h0 * KW + w0) * C;
             float *const y = Y + (n * OH * OW + p) * YC;
             ptrdiff_t c = 0;
 #if BACK
@@ -87,26 +97,28 @@ BURN_KERNEL static void KERNEL(const burn_window_weight *W, const float *X, floa
 #if NR > 1
             for (; many == 1 && c + 2 * NR <= C; c += 2 * NR) {
                 float sums[2 * NR];
-                burn_window_depth_wide(sums, x + c, weights + c, g, C);
+                SUMS(depth_wide)(sums, x + c, weights + c, g, C);
                 for (ptrdiff_t j = 0; j < 2 * NR; j++)
                     y[c + j] = EPILOGUE(sums[j], n, p, (c + j));
             }
             for (; c + NR <= C; c += NR) {
                 float sums[2 * NR];
                 if (many > 1)
-                    burn_window_depth_8(sums, x + c, weights + c, g, C, SW * XW);
+                    SUMS(depth_8)(sums, x + c, weights + c, g, C, SW * XW);
                 else
-                    burn_window_depth_4(sums, x + c, weights + c, g, C);
+                    SUMS(depth_4)(sums, x + c, weights + c, g, C);
                 for (ptrdiff_t i = 0; i < many; i++)
                     for (ptrdiff_t j = 0; j < NR; j++)
                         y[i * YC + c + j] = EPILOGUE(sums[i * NR + j], n, (p + i), (c + j));
             }
 #endif
+#if EDGE
             for (; c < C; c++)
                 for (ptrdiff_t i = 0; i < many; i++) {
-                    const float sum = burn_window_depth_1(x + i * SW * XW + c / MULT * XC, weights + c, g, C);
+                    const float sum = SUMS(depth_1)(x + i * SW * XW + c / MULT * XC, weights + c, g, C);
                     y[i * YC + c] = EPILOGUE(sum, n, (p + i), c);
                 }
+#endif
         }
     }
 }

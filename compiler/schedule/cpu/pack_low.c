@@ -71,3 +71,34 @@ void pack_bits(const PackBits *b, size_t nr, uint32_t *dst)
                         *dst |= bits_at(b, j, k + p) << p * b->bits;
         }
 }
+
+/* Numbers k and k + 1 of row n, of 4 bits, less 8: the other sign of both. */
+static uint8_t two_centred(const PackBits *b, size_t n, size_t k)
+{
+    const uint32_t next = k + 1 < b->k ? bits_at(b, n, k + 1) : 8;
+    return (uint8_t)((bits_at(b, n, k) | next << 4) ^ 0x88u);
+}
+
+static size_t rows_of_bytes(const PackBits *b) { return b->bits == 8 ? b->k : (b->k + 1) / 2; }
+
+size_t pack_window_blocks_words(const PackBits *b)
+{
+    enum { BEHIND = 3 };
+    return b->n * ((b->k + b->block - 1) / b->block) + (b->n * rows_of_bytes(b) + BEHIND + 3) / 4;
+}
+
+void pack_window_blocks(const PackBits *b, uint32_t *dst)
+{
+    const size_t blocks = (b->k + b->block - 1) / b->block, rows = rows_of_bytes(b);
+    float *scale = (float *)(void *)dst;
+    uint8_t *q = (uint8_t *)(dst + b->n * blocks);
+    for (size_t n0 = 0; n0 < b->n; n0 += 4) {
+        const size_t end = n0 + 4 < b->n ? n0 + 4 : b->n;
+        for (size_t i = 0; i < blocks; i++)
+            for (size_t n = n0; n < end; n++)
+                *scale++ = b->scale[n * blocks + i];
+        for (size_t i = 0; i < rows; i++)
+            for (size_t n = n0; n < end; n++)
+                *q++ = b->bits == 8 ? (uint8_t)(bits_at(b, n, i) ^ 0x80u) : two_centred(b, n, 2 * i);
+    }
+}

@@ -24,4 +24,9 @@ void pack_bf16(const float *src, size_t n, size_t k, size_t row_stride, size_t c
 typedef struct PackBits { size_t n, k, block, bits; const uint8_t *q, *zero; const float *scale; } PackBits;
 size_t pack_bits_words(const PackBits *b, size_t nr);
 void pack_bits(const PackBits *b, size_t nr, uint32_t *dst);
+
+/* The same for window_blocks.c, of 8 or 4 bits without zero points: less the middle of their range, in panels of four
+ * columns as it has them. dst is zeroed by the caller. */
+size_t pack_window_blocks_words(const PackBits *b);
+void pack_window_blocks(const PackBits *b, uint32_t *dst);
 #endif

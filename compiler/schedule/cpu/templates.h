@@ -48,6 +48,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // Where memory or code is the price (o): products and convolutions without scratch memory; false: the kernel is none.
 bool template_small(const Options *o);
 bool template_is_window(const Kernel *k);
+bool template_takes_scratch(const Kernel *k);           // has its function a parameter for it?
 bool window_halves(const Options *o);                   // are its weights of f16?
 bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o);
 // May its result lie over what it reads? Pixels are finished in order then, and each element is stored once.

@@ -209,6 +209,28 @@ static void fill_bits(const Buffer *b, void *to) {
     pack_bits(&p, 16 * (size_t)template_hole_value(b->packer, "NV"), to);
 }
 
+static void fill_blocks(const Buffer *b, void *to) {
+    const PackBits p = bits_of(b->packer->anchor);
+    pack_window_blocks(&p, to);
+}
+
+// Where memory is the price: a weight at a time, and no panels' sums.
+static bool plan_blocks(Arena *a, Kernel *k, const Options *o) {
+    const Contraction *s = &k->gemm;
+    if (!o->machine.ram_first || k->anchor->op != OP_MatMulBits || !dim_is_const(s->m)) return false;
+    const PackBits b = bits_of(k->anchor);
+    if ((b.bits != 8 && b.bits != 4) || b.zero) return false;
+    k->template = &template_window_blocks;
+    template_hole_dim(a, k, "M", s->m);
+    TEMPLATE_HOLES(a, k, { "N", s->n }, { "K", s->k }, { "BITS", (int64_t)b.bits }, { "BLOCK", (int64_t)b.block },
+        { "RUN", node_int(k->anchor, "run", 0) });
+    template_hole_dim(a, k, "AM", s->a_row);
+    template_hole_dim(a, k, "CM", s->c_row);
+    k->packed = template_packed_as(a, k, k->operand[1], DT_U32, 4 * pack_window_blocks_words(&b),
+        "the scales of all, then four columns at a time", fill_blocks);
+    return true;
+}
+
 static void fill_bf16(const Buffer *b, void *to) {
     const Contraction *s = &b->packer->gemm;
     pack_bf16(b->value->data->data, (size_t)s->n, (size_t)s->k, (size_t)s->b_row, (size_t)s->b_col,
@@ -234,6 +256,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
         && w->data && w->type.dtype == DT_F32 && k->operand[0] != w;
     if ((!bits && !halves) || s->batch != 1 || s->a_col != 1 || !dim_is_const(s->n) || !dim_is_const(s->k))
         return false;
+    if (plan_blocks(a, k, o)) return true;
     bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;
     TileTarget target = template_target(o);
     GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m) };

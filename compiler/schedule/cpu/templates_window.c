@@ -17,6 +17,10 @@ bool template_is_window(const Kernel *k) {
     return k->template == &template_window || k->template == &template_window_dw;
 }
 
+bool template_takes_scratch(const Kernel *k) {
+    return k->template && !template_is_window(k) && k->template != &template_window_blocks;
+}
+
 // A product as a convolution of one row of pixels, with a tap.
 static Convolution of_product(const Graph *g, const Contraction *s) {
     Convolution c = { .batch = s->batch, .groups = 1, .ic = s->k, .oc = s->n, .x_batch = s->a_batch,
@@ -47,9 +51,28 @@ static bool has_halves(const Value *v) {
     return i == n;
 }
 
+// Whole numbers that a byte has (passes/whole_weights.c).
+static bool has_bytes(const Value *v, const Options *o) {
+    const float *w = v->data->data;
+    const int64_t n = o->machine.ram_first && !o->train ? type_count(&v->type) : -1;
+    int64_t i = 0;
+    while (i < n && w[i] >= INT8_MIN && w[i] <= INT8_MAX && w[i] == (float)(int8_t)w[i]) i++;
+    return i == n;
+}
+
+// Names of the template's own: what its weights are of, and the sums that go with it.
+static void hole_weights(Arena *a, Kernel *k, const Options *o) {
+    const bool bytes = has_bytes(k->operand[1], o);
+    const char *weight = bytes ? "burn_window_byte" : "burn_window_weight",
+               *sums = bytes ? "BURN_WINDOW_WHOLE" : "BURN_WINDOW_FLOATS";
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "WEIGHT", .kind = HOLE_NAME, .text = weight });
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "SUMS", .kind = HOLE_NAME, .text = sums });
+}
+
 static Buffer *packed_weights(
     Arena *a, Kernel *k, const Options *o, int64_t n, const char *layout, void (*fill)(const Buffer *, void *)) {
-    const DType element = window_halves(o) ? DT_F16 : DT_F32;
+    const DType element = has_bytes(k->operand[1], o) ? DT_I8 : window_halves(o) ? DT_F16 : DT_F32;
+    hole_weights(a, k, o);
     return template_packed_as(a, k, k->operand[1], element, (size_t)(n * (int64_t)dtype_size(element)), layout, fill);
 }
 
@@ -63,8 +86,11 @@ static void fill_rounded(const Buffer *b, void *to, void (*fill)(const Buffer *,
     const int64_t n = b->bytes / (int64_t)dtype_size(b->element);
     float *floats = NEW_ARRAY(scratch, float, n);
     uint16_t *halves = to;
+    int8_t *bytes = to;
     fill(b, floats);
-    for (int64_t i = 0; i < n; i++) halves[i] = (uint16_t)small_from_float(b->element, floats[i], false);
+    for (int64_t i = 0; i < n; i++)
+        if (b->element == DT_I8) bytes[i] = (int8_t)floats[i];
+        else halves[i] = (uint16_t)small_from_float(b->element, floats[i], false);
     arena_free(scratch);
 }
 
@@ -146,7 +172,9 @@ static void plan_depth(Arena *a, Kernel *k, const Options *o, const Convolution 
     hole_sizes(a, k, c, c->in[2]);
     template_hole_dim(a, k, "C", c->oc);
     template_hole_dim(a, k, "MULT", c->oc / c->groups);
-    template_hole(a, k, "NR", !o->small && c->oc == c->groups && c->x_channel == 1 ? 4 : 1);
+    const int64_t together = !o->small && c->oc == c->groups && c->x_channel == 1 ? 4 : 1;
+    template_hole(a, k, "NR", together);
+    template_hole(a, k, "EDGE", together == 1 || c->oc % together);
     template_hole(a, k, "BACK", 0);
     k->packed = packed_weights(a, k, o, c->oc * c->kernel[1] * c->kernel[2],
         "taps of all channels", fill_window_dw);
@@ -159,7 +187,7 @@ static bool floats(const Kernel *k) {
 
 bool plan_window(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (!template_small(o) || !template_packs(k, k->operand[1]) || !floats(k)) return false;
-    if (window_halves(o) && !has_halves(k->operand[1])) return false;
+    if (window_halves(o) && !has_bytes(k->operand[1], o) && !has_halves(k->operand[1])) return false;
     const Contraction *s = &k->gemm;
     const bool product = k->kind == KERNEL_GEMM;
     if (product && !(dim_is_const(s->n) && dim_is_const(s->k) && dim_is_const(s->a_row) && dim_is_const(s->a_col)
@@ -308,12 +336,13 @@ int64_t window_end(const Convolution *c, int64_t p) {
 
 // Channels that are computed together at the end of a pixel.
 static int64_t last_channels(const Kernel *k, const Convolution *c) {
-    if (k->template == &template_window) return (c->oc / c->groups - 1) % 4 + 1;
+    if (k->template != &template_window_dw) return (c->oc / c->groups - 1) % 4 + 1;
     int64_t together = template_hole_value(k, "NR");
     return c->oc % together ? 1 : together;
 }
 
 static int64_t together(const Kernel *k) {              // pixels
+    if (k->template == &template_window_blocks) return 1;
     if (k->template == &template_window) return template_hole_value(k, "MR");
     return template_hole_value(k, "NR") > 1 ? 2 : 1;
 }
@@ -338,7 +367,7 @@ bool window_distance(const Graph *g, const Kernel *k, int64_t *bytes) {
 
 bool template_distance(const Graph *g, const Kernel *k, const Value *v, int64_t *bytes) {
     if (!template_may_over(k) || k->operand[0] != v || k->operand_at[0]) return false;
-    return template_is_window(k) ? window_distance(g, k, bytes) : q8_distance(k, bytes);
+    return !template_takes_scratch(k) ? window_distance(g, k, bytes) : q8_distance(k, bytes);
 }
 
 // From the first pixel to the last, which is computed first: `needed` is the end of what those up to it read.
@@ -361,6 +390,7 @@ static HoleValue *hole_back(Kernel *k) {
 
 // Small code has one text for both ends of a model, which goes one way.
 int64_t template_above(const Graph *g, const Kernel *k) {
+    if (k->template == &template_window_blocks) return NOT_ABOVE;
     if (template_is_window(k) && template_hole_value(k, k->template == &template_window ? "MR" : "NR") == 1)
         return NOT_ABOVE;
     const int64_t above = template_is_window(k) ? window_above(g, k) : q8_above(k);
