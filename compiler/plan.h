@@ -330,6 +330,7 @@ bool gpu_plan(Plan *p);
 bool gpu_claims(const Node *n, const Options *o);       // products of few rows with weights of few bits
 bool gpu_has_template(const Node *n, const Options *o); // gpu/gemm.c
 bool gpu_channels_first(const Node *n);                 // depthwise convolutions
+bool gpu_keeps_rows(Arena *a, const Kernel *k);          // gpu/tile.c
 int64_t gpu_shares(const Node *product);
 // matrix.c: counters, 0 between runs, with which the shares of a product's terms find out who is the last
 int64_t gpu_counters(const Kernel *k);

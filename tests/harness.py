@@ -37,7 +37,9 @@ BROKEN = re.compile(
     r"AddressSanitizer|LeakSanitizer|runtime error:|burncc: bug at|rejects the generated code|cannot load the "
     r"compiled model"
     r"|FAIL (crashed|wrote outside|the child process|run returned)")
-DEVICE_LIMIT = re.compile(r"FAIL run returned -5: (.* has \d+ at most)")      # a GPU that is too small for it
+# a GPU that is too small for it
+DEVICE_LIMIT = re.compile(r"FAIL run returned (?:-5: (?=.* has \d+ at most)|-2: (?=no room for \d+ bytes in a buffer))"
+                          r"(.* (?:at most|of \d+))")
 LATE = re.compile(r"FAIL no end after")
 NOTE = re.compile(r" (frozen|note)=(.+)")
 SANITIZE = "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"

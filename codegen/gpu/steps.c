@@ -32,6 +32,9 @@ typedef struct StepsFile { StrMap *modules; const Training *training; Layout lay
 
 // ---------------------------------------------------------------- which programs
 static bool is_list(Arena *a, const Plan *plan) {
+    const Graph *g = plan->graph;
+    for (int i = 0; i < g->inputs.n; i++) if (!type_is_static(&g->inputs.at[i]->type)) return false;
+    for (int i = 0; i < g->outputs.n; i++) if (!type_is_static(&g->outputs.at[i]->type)) return false;
     for (int i = 0; i < plan->kernels.n; i++) {
         const Kernel *k = plan->kernels.at[i];
         if (k->sizes.n || plan_ran(plan, i) || !glsl_can(a, k)) return false;

@@ -411,6 +411,7 @@ const Backend backend_vulkan = {
     .channels_last_in_halves = true,
     .channels_first = gpu_channels_first,
     .spread_points = true,
+    .keeps_rows = gpu_keeps_rows,
     .windows_in_loops = true,
     .shares = gpu_shares,
     .attends = gpu_attends,

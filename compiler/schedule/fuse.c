@@ -112,11 +112,50 @@ static bool is_of_counter(const Fuser *f, const Value *v) {
     return true;
 }
 
-static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
-
 static bool same_size(const Fuser *f, const Value *x, const Value *y) {
     return type_size(f->plan->graph, &x->type) == type_size(f->plan->graph, &y->type);
 }
+
+// Do maps and sums alone read it, through views or not?
+static bool is_for_loops(const Fuser *f, const Value *v) {
+    const Users *u = (const Users *)&f->users[v->id];
+    for (int i = 0; i < u->n; i++) {
+        const Node *n = u->at[i];
+        if (!n || (op_is_view(n->op) ? !is_for_loops(f, n->out[0]) : !op_is_map(n->op) && !op_is_reduce(n->op)))
+            return false;
+    }
+    return u->n > 0;
+}
+
+// Does somebody load it where it lies, or this kernel besides for n?
+static bool is_loaded(const Fuser *f, const Value *v, const Node *n) {
+    const Users *u = (const Users *)&f->users[v->id];
+    if (v->data || !v->def || v->graph != f->plan->graph) return false;
+    for (int i = 0; i < u->n; i++)
+        if (u->at[i] && u->at[i] != n && f->inside[u->at[i]->mark]) return true;
+    return f->needed[v->id];
+}
+
+// Is the value made in an operation or two from an element that lies in memory at its own place, and far smaller
+// values, as a normalized one is? Every kernel that reads it makes it again, and it takes no memory. In training, where
+// many read one value much later; where what lies there is read at the speed of memory.
+static bool is_of_stored(const Fuser *f, const Value *v, const Options *o) {
+    enum { CHEAP = 2 };
+    const Node *n = v->def;
+    const Value *large = NULL;
+    if (!o->machine.backend->spread_points || !graph_trains(f->plan->graph) || !op_is_map(n->op) || !is_for_loops(f, v)
+        || node_cost(n) > CHEAP || !type_is_static(&v->type))
+        return false;
+    for (int i = 0; i < n->n_in; i++) {
+        const Value *in = n->in[i];
+        if (type_is_static(&in->type) && type_count(&in->type) <= type_count(&v->type) / FAR_SMALLER) continue;
+        if (large || !same_size(f, v, in) || in->type.dtype != v->type.dtype) return false;
+        large = in;
+    }
+    return large && is_loaded(f, large, n);
+}
+
+static bool is_pointwise(const Node *n) { return op_is_map(n->op) || form_of(n) == FORM_RESHAPE; }
 
 // Do all users, and so the value, meet the root's element at the same place?
 static bool users_pointwise(const Fuser *f, const Value *v, const Value *root) {
@@ -180,7 +219,7 @@ static bool may_join(const Fuser *f, const Value *v, const Fusion *fu, const Opt
     if (!n || v->data || f->needed[v->id] || f->cut[n->mark] || !is_pull(n)) return false;
     if (node_is_stored(n)) return false;
     if (op_is_view(n->op)) return true;
-    if (o->no_fuse || (!users_inside(f, v) && !is_of_index(f, v))) return false;
+    if (o->no_fuse || (!users_inside(f, v) && !is_of_index(f, v) && !is_of_stored(f, v, o))) return false;
     if (fu->n_also && users_pointwise(f, v, root)) return true;     // all stores share it
     if (f->epilogue[n->mark] && !users_pointwise(f, v, root)) return false;
     int64_t r = reads_of(f, v);

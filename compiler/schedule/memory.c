@@ -182,10 +182,10 @@ bool kernel_in_place(Arena *a, const Kernel *k, const Value *v) {
     return true;
 }
 
-// Rows that are reduced before their elements are stored: where no thread shares a row with others, the reductions of a
-// row are done when its first element is stored over what they read. Each load of v inside a reduction has to be the
-// store's own row then: the same index, its last axis being the reduction's. For programs that train, whose logits
-// are long.
+// Rows that are reduced before their elements are stored: where no thread stores an element that another one reads
+// (Backend.keeps_rows), the reductions of a row are done when its first element is stored over what they read. Each
+// load of v inside a reduction has to be the store's own row then: the same index, its last axis being the reduction's.
+// For programs that train, whose logits are long.
 typedef struct Rows { const Kernel *k; Graph *g; const Value *v; const Expr *index; int column; bool *seen; } Rows;
 
 static bool is_own_row(const Rows *r, const Expr *index, int axis) {
@@ -215,12 +215,13 @@ static bool reads_own_rows(const Rows *r, const Expr *e, int axis) {
 
 static bool kernel_over_rows(const Plan *p, const Kernel *k, const Value *v) {
     int column = k->n_parallel - 1;
-    if (k->kind != KERNEL_LOOP || p->options->machine.backend->spread_points || !graph_trains(p->graph)) return false;
+    bool (*keeps_rows)(Arena *, const Kernel *) = p->options->machine.backend->keeps_rows;
+    if (k->kind != KERNEL_LOOP || !graph_trains(p->graph)) return false;
     while (column >= 0 && k->axes.at[column].size == 1) column--;
     const Store *s = &k->stores.at[0];
     if (column < 0 || s->op != RED_NONE || s->guard || s->value->type.dtype != v->type.dtype) return false;
     Rows r = { k, p->graph, v, s->index, column, NEW_ARRAY(p->arena, bool, expr_count(k->exprs) + 1) };
-    return reads_own_rows(&r, s->expr, -1);
+    return reads_own_rows(&r, s->expr, -1) && (!keeps_rows || keeps_rows(p->arena, k));
 }
 
 static void try_in_place(Plan *p, Kernel *k, int at) {

@@ -53,6 +53,9 @@ typedef struct Backend {
     bool columns;                                       // kernels store into columns of a larger value
     // threads share out the points of a kernel: a product inside another reduction has too few of its own
     bool spread_points;
+    // Is each element of this kernel's rows read and stored by one thread, which has seen what the reductions along the
+    // row come to when it stores? NULL: so it is in all kernels.
+    bool (*keeps_rows)(Arena *a, const struct Kernel *k);
     // convolutions that have a template are loop nests all the same, in which the back end finds the product
     bool windows_in_loops;
     // into how many shares of its terms should this product be cut, to be summed by another kernel? NULL: none is

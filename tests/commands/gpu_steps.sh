@@ -79,6 +79,28 @@ for options in "--target generic" "--target vulkan" "--target vulkan --no-fuse" 
     close "the same numbers: $options" "sizes --target generic.txt" "sizes $options.txt"
 done
 
+# a size of the run that no kernel has: of the input there is less than there might be
+cat >ends.txt <<'END'
+graph net(%0 x: f32[n,300], %1 y: f32[7]) {
+  dim n 1..40000
+  %3 = Neg(%1)
+  return %3 minus
+}
+END
+cat >ends.c <<'END'
+#include "net.h"
+int main(void)
+{
+    static net_workspace ws;
+    static float x[2 * 300], y[7] = { 0, 1, 2, 3, 4, 5, 6 }, minus[7];
+    const int code = net_run(&ws, 2, x, y, minus);
+    return code ? code : minus[6] == -6 ? 0 : 1;
+}
+END
+made ends.txt --target vulkan
+link ends.c net.o -o ends >out 2>err && ./ends >out 2>&1
+result $? "takes what there is of an input: $(head -3 err)"
+
 # ---- what --report says of the device's memory is what a call takes
 cat >usage.c <<'END'
 #include "net.h"
@@ -393,6 +415,25 @@ for target in generic vulkan; do
     status 0 "wide: $target" "$burncc" verify wide.c --train --gradients --loss cross_entropy --optimizer sgd \
         --dim batch=64 --target $target
 done
+
+# logits of more than a team keeps in registers: their logarithms lie over them, as their gradients do; what is
+# normalized is made again by who reads it, of what is stored in front
+cat >norms.c <<'END'
+#include <burncc/model.h>
+MODEL(net)
+{
+    Tensor x = linear(input("x", F32, symbol("batch"), 24), "a", 128);
+    x = add(x, linear(layer_norm(x, "an"), "b", 128));
+    output("scores", linear(layer_norm(x, "bn"), "out", 17001));
+}
+END
+status 0 "long rows, norms" "$burncc" verify norms.c --train --gradients --loss cross_entropy --optimizer sgd \
+    --dim batch=4 --target vulkan
+status 0 "their memory" "$burncc" -q norms.c --train --dim batch=512 --target vulkan --report -o net.c
+work=$(sed -n 's/^  net_gradients: .* a workspace of \([0-9]*\);.*/\1/p' out)
+kept=$(grep -c '^k[0-9]*_[ab]n .* Mul$' out)
+[ "$work" -lt $((512 * 17001 * 4 * 3 / 2)) ] && [ "$kept" = 0 ]
+result $? "logits once, and nothing that is only multiplied is stored: $work, $kept"
 
 # what a loop gives has no place yet when products are chosen
 status 0 "a recurrent net of many images" "$burncc" -q "$here/../../models/gru_classifier.c" --train --dim batch=16 \

@@ -238,3 +238,11 @@ void gpu_spread(Arena *a, Kernel *k) {
     if (has_tiles(k) && k->stores.n == stores && !are_columns(k))
         k->loop.rows = gpu_rowwise(a, k, k->loop.spread, k->loop.team.by_point, false);
 }
+
+bool gpu_keeps_rows(Arena *a, const Kernel *k) {
+    Kernel as = *k;
+    as.stores.at = arena_copy(a, k->stores.at, sizeof *k->stores.at * (size_t)k->stores.n);
+    as.stores.cap = as.stores.n;
+    gpu_spread(a, &as);
+    return as.loop.rows && as.loop.rows->shares == 1;
+}
