@@ -251,7 +251,9 @@ static int device_create(burn_vk *vk)
     };
     burn_vk_features_of(vk->physical, &vk->features);
     MatrixChain matrices;
-    matrices_find(vk, &matrices);
+    const int rc = matrices_find(vk, &matrices);
+    if (rc != BURN_OK)
+        return rc;
     vk->features.v12.pNext = matrices.next;
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,

@@ -29,17 +29,24 @@ typedef struct {
     void *next; /* NULL: none */
 } MatrixChain;
 
-static bool extension_exists(VkPhysicalDevice physical, const char *name)
+static int extensions_find(VkPhysicalDevice physical, VkExtensionProperties **out, uint32_t *count)
 {
-    uint32_t count = 0;
-    if (vkEnumerateDeviceExtensionProperties(physical, NULL, &count, NULL) != VK_SUCCESS)
-        return false;
-    VkExtensionProperties *all = calloc((size_t)count + 1, sizeof *all);
+    *out = NULL;
+    VkResult result = vkEnumerateDeviceExtensionProperties(physical, NULL, count, NULL);
+    if (result == VK_SUCCESS) {
+        *out = calloc((size_t)*count + 1, sizeof **out);
+        if (*out == NULL)
+            return vk_no_memory(NULL);
+        result = vkEnumerateDeviceExtensionProperties(physical, NULL, count, *out);
+    }
+    return result == VK_INCOMPLETE ? BURN_OK : vk_result(NULL, result, "vkEnumerateDeviceExtensionProperties");
+}
+
+static bool extension_exists(const VkExtensionProperties *all, uint32_t count, const char *name)
+{
     bool found = false;
-    if (all != NULL && vkEnumerateDeviceExtensionProperties(physical, NULL, &count, all) == VK_SUCCESS)
-        for (uint32_t i = 0; i < count; i++)
-            found = found || strcmp(all[i].extensionName, name) == 0;
-    free(all);
+    for (uint32_t i = 0; i < count; i++)
+        found = found || strcmp(all[i].extensionName, name) == 0;
     return found;
 }
 
@@ -75,14 +82,13 @@ static uint32_t subgroup_size(const burn_vk *vk)
     return subgroup.subgroupSize;
 }
 
-/* Sets vk->has_f16_matrices and has_bf16_matrices, and `chain` to what turns them on. */
-static void matrices_find(burn_vk *vk, MatrixChain *chain)
+/* With the extensions that there are, sets vk->has_f16_matrices and has_bf16_matrices, and `chain` to what turns them
+ * on. */
+static void matrices_choose(burn_vk *vk, MatrixChain *chain, const VkExtensionProperties *all, uint32_t count)
 {
-    memset(chain, 0, sizeof *chain);
-    vk->has_f16_matrices = vk->has_bf16_matrices = false;
-    if (subgroup_size(vk) != MATRIX_SUBGROUP || !extension_exists(vk->physical, "VK_KHR_cooperative_matrix"))
+    if (subgroup_size(vk) != MATRIX_SUBGROUP || !extension_exists(all, count, "VK_KHR_cooperative_matrix"))
         return;
-    const bool has_bf16 = extension_exists(vk->physical, "VK_KHR_shader_bfloat16");
+    const bool has_bf16 = extension_exists(all, count, "VK_KHR_shader_bfloat16");
     chain->matrix.sType = (VkStructureType)TYPE_MATRIX_FEATURES;
     chain->bf16.sType = (VkStructureType)TYPE_BF16_FEATURES;
     chain->matrix.pNext = has_bf16 ? &chain->bf16 : NULL;
@@ -99,4 +105,17 @@ static void matrices_find(burn_vk *vk, MatrixChain *chain)
         return;
     chain->names[chain->count++] = "VK_KHR_shader_bfloat16";
     vk->has_bf16_matrices = chain->bf16.type && chain->bf16.matrix && matrix_exists(vk, COMPONENT_BF16);
+}
+
+static int matrices_find(burn_vk *vk, MatrixChain *chain)
+{
+    VkExtensionProperties *all;
+    uint32_t count;
+    memset(chain, 0, sizeof *chain);
+    vk->has_f16_matrices = vk->has_bf16_matrices = false;
+    const int rc = extensions_find(vk->physical, &all, &count);
+    if (rc == BURN_OK)
+        matrices_choose(vk, chain, all, count);
+    free(all);
+    return rc;
 }

@@ -58,6 +58,7 @@ static void gone(bool was)
 // A macro's own name is not replaced again: these call what they are called.
 #define vkCreateInstance(...) MAKE(vkCreateInstance, 1, __VA_ARGS__)
 #define vkEnumeratePhysicalDevices(...) CALL(vkEnumeratePhysicalDevices, __VA_ARGS__)
+#define vkEnumerateDeviceExtensionProperties(...) CALL(vkEnumerateDeviceExtensionProperties, __VA_ARGS__)
 #define vkCreateDevice(...) MAKE(vkCreateDevice, 1, __VA_ARGS__)
 #define vkCreateSemaphore(...) MAKE(vkCreateSemaphore, 1, __VA_ARGS__)
 #define vkCreateBuffer(...) MAKE(vkCreateBuffer, 1, __VA_ARGS__)
