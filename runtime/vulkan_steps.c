@@ -29,7 +29,9 @@ enum {
     WINDOWS_MAX = 4096,
     SETS_MAX = 4096,
     COUNTERS = 1 << 16, /* words that dispatches count in, by turns */
-    RECORDED = 4, /* lists of commands that are kept */
+    RECORDED = 32, /* lists of commands that are kept */
+    FIRST_SHARE = 32, LAST_SHARE = 512, /* commands of a call that are submitted while the host makes the next */
+    NEAR = 1024, /* kernels that are found at once */
     DEVICES_MAX = 16,
 };
 
@@ -70,6 +72,7 @@ typedef struct Recorded { /* a list with its commands as they were recorded */
     VkCommandBuffer commands;
     Command *list;
     size_t count, room; /* count: 0: there is none */
+    bool runs; /* or may run, until the call has waited */
 } Recorded;
 
 struct Device;
@@ -96,12 +99,15 @@ typedef struct {
     size_t recorded_next; /* which of them makes room */
     Command *list; /* what the call has handed over since the host looked last */
     size_t count, room;
+    size_t share; /* so many commands are worth submitting */
+    bool runs; /* some were submitted that nobody has waited for */
     VkFence fence;
     Place *places;
     size_t place_count, place_room;
     size_t used, used_most; /* bytes of the places in use */
     Known *known;
-    size_t known_count, known_room;
+    size_t known_count, known_room, known_made; /* made: so many have their pipelines */
+    uint32_t near[NEAR]; /* by key: 1 + which of known was found last */
     Constants *constants;
     size_t constants_count, constants_room;
     Back *backs;
@@ -208,7 +214,13 @@ static int steps_open(Device *d)
 static const Known *known_of(Steps *s, const burn_gpu_kernel *kernel)
 {
     const burn_gpu_kernel *other = kernel->instead;
-    for (size_t i = 0; i < s->known_count; i++)
+    uint32_t *near = &s->near[kernel->key % NEAR];
+    for (size_t i = *near > 0 ? *near - 1 : 0; i < s->known_count; i++)
+        if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words) {
+            *near = (uint32_t)i + 1;
+            return &s->known[i];
+        }
+    for (size_t i = 0; i + 1 < *near; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words)
             return &s->known[i];
     const bool instead = other != NULL && burn_vk_lacks(s->vk, other->spirv, other->spirv_words) == NULL;
@@ -367,6 +379,8 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
     memcpy(c->groups, known->instead ? kernel->instead->groups : groups, sizeof c->groups);
     if (s->watcher != NULL && steps_wait(calls) == BURN_OK)
         times_tell(s, kernel->name);
+    else if (s->count >= s->share && s->known_made == s->known_count)
+        list_submit(s);
 }
 
 static void steps_copy(burn_gpu_call *calls, void *to, const void *from, size_t bytes)
@@ -429,6 +443,7 @@ static int steps_end(burn_gpu_call *calls, int code)
     const int own = steps_wait(calls);
     if (own != BURN_OK) { /* kernels may have stopped between counting and the end */
         vkDeviceWaitIdle(s->gpu.device);
+        list_ended(s);
         memset(s->counters, 0, COUNTERS * sizeof *s->counters);
         recorded_forget(s);
     }

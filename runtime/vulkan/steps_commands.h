@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A part of runtime/vulkan_steps.c: what a call has handed over, as a list until the host wants to look. By then all
-// pipelines are known that are not made yet, and several threads make them; and a list that is one of the last few word
-// for word, as that of a training step is from the second one on, is submitted as it was recorded then.
+// A part of runtime/vulkan_steps.c: what a call has handed over, as lists of commands. Where pipelines are missing, a
+// list goes on until the host wants to look: by then all are known, and several threads make them. Else the device
+// begins with the first commands while the host makes the next, each list twice as long as the one before. A list that
+// is one of the last word for word, as those of a training step are from the second one on, is submitted as it was
+// recorded then.
 
 /* Nothing recorded is true any more. */
 static void recorded_forget(Steps *s)
@@ -92,6 +94,7 @@ static bool pipelines_ready(Steps *s)
     for (size_t i = 0; i < s->known_count; i++)
         if (s->known[i].pipeline == VK_NULL_HANDLE && !succeeds(s, s->known[i].result, s->known[i].of->name))
             return false;
+    s->known_made = s->known_count;
     return true;
 }
 
@@ -133,7 +136,10 @@ static void command_record(const Steps *s, const Command *c, VkCommandBuffer to)
 /* The list as commands; false with the error. */
 static bool list_record(Steps *s, VkCommandBuffer to)
 {
-    const VkCommandBufferBeginInfo info = { .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO };
+    const VkCommandBufferBeginInfo info = { /* a call may have the same list twice */
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
+    };
     VkDescriptorSet bound = VK_NULL_HANDLE;
     if (!succeeds(s, vkBeginCommandBuffer(to, &info), "vkBeginCommandBuffer"))
         return false;
@@ -159,15 +165,40 @@ static bool list_record(Steps *s, VkCommandBuffer to)
     return succeeds(s, vkEndCommandBuffer(to), "vkEndCommandBuffer");
 }
 
+/* Nothing runs any more. */
+static void list_ended(Steps *s)
+{
+    for (size_t i = 0; i < RECORDED; i++)
+        s->recorded[i].runs = false;
+    s->runs = false;
+    s->share = FIRST_SHARE;
+}
+
+/* Until all that was submitted has ended, and these commands. */
+static void list_wait(Steps *s, Recorded *last)
+{
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = 1,
+        .pCommandBuffers = last != NULL ? &last->commands : NULL,
+    };
+    if (succeeds(s, vkResetFences(s->gpu.device, 1, &s->fence), "vkResetFences") &&
+        succeeds(s, vkQueueSubmit(s->gpu.queue, last != NULL ? 1 : 0, &info, s->fence), "vkQueueSubmit") &&
+        succeeds(s, vkWaitForFences(s->gpu.device, 1, &s->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences"))
+        list_ended(s);
+}
+
 /* The list's commands, recorded now or before; NULL with the error. */
-static const VkCommandBuffer *list_commands(Steps *s)
+static Recorded *list_commands(Steps *s)
 {
     for (size_t i = 0; i < RECORDED && s->watcher == NULL; i++)
         if (s->recorded[i].count == s->count && !memcmp(s->recorded[i].list, s->list, s->count * sizeof *s->list))
-            return &s->recorded[i].commands;
+            return &s->recorded[i];
     Recorded *r = &s->recorded[s->recorded_next++ % RECORDED];
+    if (r->runs)
+        list_wait(s, NULL);
     r->count = 0;
-    if (!pipelines_ready(s) || !list_record(s, r->commands))
+    if (s->code != BURN_OK || !pipelines_ready(s) || !list_record(s, r->commands))
         return NULL;
     if (s->watcher == NULL) { /* it keeps the list, and the next one is written where its last one was */
         const Recorded old = *r;
@@ -177,23 +208,32 @@ static const VkCommandBuffer *list_commands(Steps *s)
         s->list = old.list;
         s->room = old.room;
     }
-    return &r->commands;
+    return r;
+}
+
+/* The device begins with the list, and the next one begins. */
+static void list_submit(Steps *s)
+{
+    Recorded *r = list_commands(s);
+    const VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .commandBufferCount = 1,
+        .pCommandBuffers = r != NULL ? &r->commands : NULL,
+    };
+    if (r != NULL && succeeds(s, vkQueueSubmit(s->gpu.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"))
+        r->runs = s->runs = true;
+    s->count = 0; /* what it touches stays pending for the next one */
+    s->share = s->share < LAST_SHARE ? 2 * s->share : LAST_SHARE;
 }
 
 static int steps_wait(burn_gpu_call *calls)
 {
     Steps *s = (Steps *)calls;
-    if (s->code != BURN_OK || s->count == 0)
+    if (s->code != BURN_OK || (s->count == 0 && !s->runs))
         return s->code;
-    const VkCommandBuffer *commands = list_commands(s);
-    const VkSubmitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-        .commandBufferCount = 1,
-        .pCommandBuffers = commands,
-    };
-    if (commands != NULL && succeeds(s, vkResetFences(s->gpu.device, 1, &s->fence), "vkResetFences") &&
-        succeeds(s, vkQueueSubmit(s->gpu.queue, 1, &info, s->fence), "vkQueueSubmit"))
-        succeeds(s, vkWaitForFences(s->gpu.device, 1, &s->fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+    Recorded *last = s->count > 0 ? list_commands(s) : NULL;
+    if (s->code == BURN_OK)
+        list_wait(s, last);
     list_clear(s);
     return s->code;
 }

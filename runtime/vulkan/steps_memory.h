@@ -225,5 +225,6 @@ static bool commands_open(Steps *s)
         return false;
     for (size_t i = 0; i < RECORDED; i++)
         s->recorded[i].commands = commands[i];
+    s->share = FIRST_SHARE;
     return succeeds(s, vkCreateFence(s->gpu.device, &fence, NULL, &s->fence), "vkCreateFence");
 }

@@ -284,7 +284,8 @@ for options in "--target generic" "--target vulkan" "--target vulkan --train-mem
 done
 # in 16 bits between kernels, over weights of 32: a step that goes either way moves a weight by at most the rate. Of
 # convolutions the channels lie last then, forward and back: with strides, of one point, depthwise, before a pool.
-# But for that nothing in it has a kink, beside which a rounding would take another way
+# But for that nothing in it has a kink, beside which a rounding takes another way: with ReLU for SiLU, steps in f32 of
+# inputs that differ by 0.2 % end 0.004 to 0.054 apart (six tries; bf16 0.032, f16 0.037), and with SiLU 0.002 to 0.005
 cat >maps.c <<'END'
 #include <burncc/model.h>
 MODEL(net)
