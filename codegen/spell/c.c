@@ -34,7 +34,7 @@ static const char *c_zero(DType d) {
 static void c_integer(Text *t, DType d, Scalar c) {
     bool wide = spell_is_wide(d);
     if (d == DT_U64 && c.u > UINT32_MAX) text_printf(t, "UINT64_C(%" PRIu64 ")", c.u);
-    else if (wide && c.i == INT64_MIN) text_printf(t, "INT64_MIN");
+    else if (wide && c.i == INT64_MIN) text_printf(t, "(-INT64_C(9223372036854775807) - 1)");
     else if (wide && d != DT_U64 && (c.i > INT32_MAX || c.i < -INT32_MAX)) text_printf(t, "INT64_C(%" PRId64 ")", c.i);
     else if (c.i == INT32_MIN) text_printf(t, "(-2147483647 - 1)");
     else text_printf(t, "%" PRId64 "%s", c.i, dtype_class(d) == CLASS_UINT ? "u" : "");

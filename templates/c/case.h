@@ -49,7 +49,7 @@ static uint32_t burn_case(uint32_t c, bool upper)
         const burn_case_row *r = &burn_case_rows[i];
         const bool small = upper && r->ways == 3; /* compare with the row's small letters */
         const int32_t at = (int32_t)c - (small ? r->delta : 0), other = small ? at : at + r->delta;
-        if ((r->ways & (upper ? 2 : 1)) && at >= r->first && at <= r->last && (at - r->first) % r->step == 0)
+        if ((r->ways & (upper ? 2u : 1u)) != 0u && at >= r->first && at <= r->last && (at - r->first) % r->step == 0)
             return (uint32_t)other;
     }
     return c;
@@ -59,15 +59,15 @@ static uint32_t burn_case(uint32_t c, bool upper)
 static uint32_t burn_case_read(const char **s, bool *plain)
 {
     const unsigned char *p = (const unsigned char *)*s;
-    const int more = p[0] >= 0xf0 ? 3 : p[0] >= 0xe0 ? 2 : p[0] >= 0xc2 ? 1 : 0;
-    uint32_t c = more ? p[0] & (0x3fu >> more) : p[0];
-    *plain = more == 0;
-    for (int i = 1; i <= more && !*plain; i++) {
-        *plain = (p[i] & 0xc0) != 0x80;
+    const uint32_t more = p[0] >= 0xf0u ? 3u : p[0] >= 0xe0u ? 2u : p[0] >= 0xc2u ? 1u : 0u;
+    uint32_t c = more > 0u ? p[0] & (0x3fu >> more) : p[0];
+    *plain = more == 0u;
+    for (uint32_t i = 1; i <= more && !*plain; i++) {
+        *plain = (p[i] & 0xc0u) != 0x80u;
         c = c << 6 | (p[i] & 0x3fu);
     }
     if (*plain) c = p[0];
-    *s += *plain ? 1 : 1 + more;
+    *s += *plain ? 1u : 1u + more;
     return c;
 }
 
@@ -75,7 +75,7 @@ static uint32_t burn_case_read(const char **s, bool *plain)
 static size_t burn_case_write(char *to, uint32_t c, bool plain)
 {
     const size_t n = plain || c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6) to[i] = (char)(0x80 | (c & 0x3f));
-    to[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xff) | c);
+    for (size_t i = n - 1; i > 0; i--, c >>= 6) to[i] = (char)(0x80u | (c & 0x3fu));
+    to[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xffu) | c);
     return n;
 }

@@ -71,13 +71,12 @@ static inline bool BEFORE(ELEMENT a, ELEMENT b)
 static inline uint64_t RANK(ELEMENT e, ptrdiff_t at)
 {
     const KEY x = LOAD(e);
-    uint32_t code;
 #if FLOAT
-    memcpy(&code, &x, sizeof code);
-    code = x == 0 ? 0u : x != x ? 0x7fc00000u : code;
-    code ^= code >> 31 ? UINT32_MAX : 0x80000000u;
+    const union { float from; uint32_t to; } bits = {x};
+    uint32_t code = x == 0 ? 0u : x != x ? 0x7fc00000u : bits.to;
+    code ^= code >> 31 != 0u ? UINT32_MAX : 0x80000000u;
 #else
-    code = (uint32_t)x ^ (SIGNED ? 0x80000000u : 0u);
+    const uint32_t code = (uint32_t)x ^ (SIGNED ? 0x80000000u : 0u);
 #endif
     return (uint64_t)(LARGEST ? ~code : code) << 32 | (uint32_t)at;
 }

@@ -26,7 +26,7 @@ static int KERNEL(const burn_string *X, burn_string *Y SIZES, burn_pool *pool)
         const char *s = X[i];
         char *to;
         Y[i] = pool->at;
-        while (*s) {
+        while (*s != 0) {
             char bytes[4];
             bool plain;
             const uint32_t c = burn_case_read(&s, &plain);

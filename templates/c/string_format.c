@@ -34,14 +34,15 @@
 static size_t WRITE(double v, char *to)
 {
     burn_decimal_int num = {{0}}, den = {{0}};
-    uint64_t bits, m;
+    burn_decimal_double given;
+    uint64_t m;
     unsigned char d[18], r[18];
     char *const start = to;
     int e, ten = 0, n, used = 0;
-    memcpy(&bits, &v, sizeof bits);
-    e = (int)(bits >> 52 & 0x7ff);
-    m = bits & ((UINT64_C(1) << 52) - 1);
-    if (e) m |= UINT64_C(1) << 52;
+    given.value = v;
+    e = (int)(given.bits >> 52 & 0x7ffu);
+    m = given.bits & ((UINT64_C(1) << 52) - 1u);
+    if (e > 0) m |= UINT64_C(1) << 52;
     else e = 1;
     num.w[0] = (uint32_t)m;
     num.w[1] = (uint32_t)(m >> 32);
@@ -76,29 +77,29 @@ static size_t WRITE(double v, char *to)
             up |= d[n - 1] & 1;
         }
         memcpy(r, d, sizeof r);
-        while (up && at > 0) {
+        while (up != 0 && at > 0) {
             at--;
             r[at] = (unsigned char)(r[at] == 9 ? 0 : r[at] + 1);
             up = r[at] == 0;
         }
         used = ten + up;
-        if (up) { /* 9.99 became 10.0 */
+        if (up != 0) { /* 9.99 became 10.0 */
             memmove(r + 1, r, 17);
             r[0] = 1;
         }
         for (int i = 0; i < n; i++) digits = digits * 10 + r[i];
 #if DOUBLE
-        if (burn_decimal(digits, used - n + 1, 0) == v) break;
+        if (burn_decimal(digits, used - n + 1, false) == v) break;
 #else
-        if ((float)burn_decimal(digits, used - n + 1, 0) == (float)v) break;
+        if ((float)burn_decimal(digits, used - n + 1, false) == (float)v) break;
 #endif
     }
     if (n > 17) n = 17;
     while (n > 1 && r[n - 1] == 0) n--;
     if (used < -5 || used > 15) {
-        *to++ = (char)('0' + r[0]);
+        *to++ = (char)('0' + (int)r[0]);
         if (n > 1) *to++ = '.';
-        for (int i = 1; i < n; i++) *to++ = (char)('0' + r[i]);
+        for (int i = 1; i < n; i++) *to++ = (char)('0' + (int)r[i]);
         *to++ = 'e';
         *to++ = used < 0 ? '-' : '+';
         if (used < 0) used = -used;
@@ -111,10 +112,10 @@ static size_t WRITE(double v, char *to)
         *to++ = '0';
         *to++ = '.';
         for (int i = 1; i < -used; i++) *to++ = '0';
-        for (int i = 0; i < n; i++) *to++ = (char)('0' + r[i]);
+        for (int i = 0; i < n; i++) *to++ = (char)('0' + (int)r[i]);
     } else {
         for (int i = 0; i < n || i <= used; i++) {
-            *to++ = (char)('0' + (i < n ? r[i] : 0));
+            *to++ = (char)('0' + (i < n ? (int)r[i] : 0));
             if (i == used && n > used + 1) *to++ = '.';
         }
     }
@@ -139,13 +140,13 @@ static int KERNEL(const ELEMENT *X, burn_string *Y SIZES, burn_pool *pool)
         size_t n = 0;
 #if FLOAT
         const double v = (double)LOAD(X[i]);
-        uint64_t bits;
-        memcpy(&bits, &v, sizeof bits);
+        burn_decimal_double given;
+        given.value = v;
         if (v != v) {
             memcpy(text, "NaN", 3);
             n = 3;
         } else {
-            if (bits >> 63) text[n++] = '-';
+            if (given.bits >> 63 != 0u) text[n++] = '-';
             if (v == 0) text[n++] = '0';
             else if (v - v != 0) {
                 memcpy(text + n, "INF", 3);

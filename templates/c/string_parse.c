@@ -9,6 +9,7 @@
  *   SIZES          further parameters that the sizes are made of
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,33 +23,35 @@
 #define SIZES
 // end holes
 
-static double PARSE(const char *s, uint64_t *whole)
+static double PARSE(const char *text, uint64_t *whole)
 {
     static const char words[] = "infnan";
     uint64_t digits = 0;
-    int exponent = 0, more = 0, any = 0, seen = 0, point = 0, minus;
+    const char *s = text + strspn(text, " \t\n\v\f\r");
+    const bool minus = *s == '-';
+    int exponent = 0, seen = 0;
+    bool more = false, any = false, point = false, number = true;
     *whole = UINT64_MAX;
-    s += strspn(s, " \t\n\v\f\r");
-    minus = *s == '-';
     if (*s == '-' || *s == '+') s++;
     for (int w = 0; w < 2; w++) {
         int same = 0;
         while (same < 3 && (s[same] | 0x20) == words[3 * w + same]) same++;
-        if (same == 3) return w ? NAN : minus ? -INFINITY : INFINITY;
+        if (same == 3) return w == 1 ? NAN : minus ? -INFINITY : INFINITY;
     }
-    for (;; s++) {
-        if (*s == '.' && !point) point = 1;
+    while (number) {
+        if (*s == '.' && !point) point = true;
         else if (*s >= '0' && *s <= '9') {
-            any = 1;
+            any = true;
             if (seen < 19) {
                 digits = digits * 10 + (uint64_t)(*s - '0');
-                seen += digits != 0;
-                exponent -= point;
+                if (digits != 0u) seen++;
+                if (point) exponent--;
             } else {
-                more |= *s != '0';
-                exponent += !point;
+                if (*s != '0') more = true;
+                if (!point) exponent++;
             }
-        } else break;
+        } else number = false;
+        if (number) s++;
     }
     if (!any) return 0;
     if ((*s | 0x20) == 'e') {
@@ -58,7 +61,7 @@ static double PARSE(const char *s, uint64_t *whole)
         if (*t == '-' || *t == '+') t++;
         for (; *t >= '0' && *t <= '9'; t++) e = e < 100000 ? e * 10 + (*t - '0') : e;
         exponent += down ? -e : e;
-        point = 1;
+        point = true;
     }
     if (!point && !more && exponent == 0) *whole = minus ? 0 - digits : digits;
     return minus ? -burn_decimal(digits, exponent, more) : burn_decimal(digits, exponent, more);
@@ -78,7 +81,7 @@ static void KERNEL(const burn_string *X, double *Y SIZES)
         else
             Y[i] = v != v                       ? 0
                  : v >= 9223372036854775808.0   ? INT64_MAX
-                 : v < -9223372036854775808.0   ? INT64_MIN
+                 : v < -9223372036854775808.0   ? -INT64_C(9223372036854775807) - 1
                                                 : (int64_t)v;
 #else
         Y[i] = v;

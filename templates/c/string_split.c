@@ -38,7 +38,7 @@ static void KERNEL(const burn_string *X, int64_t *Y SIZES)
     for (ptrdiff_t i = 0; i < COUNT; i++) {
         const char *s = X[i];
         ptrdiff_t k = 0;
-        while (s) {
+        while (s != NULL) {
 #if LENGTH == 0
             s += strspn(s, " \t\n\v\f\r");
             if (!*s) break;
@@ -52,7 +52,10 @@ static void KERNEL(const burn_string *X, int64_t *Y SIZES)
             s = end ? end + LENGTH : NULL;
 #endif
 #if LIMITED
-            if (k >= MOST) s = end = NULL;
+            if (k >= MOST) {
+                s = NULL;
+                end = NULL;
+            }
 #endif
 #if PARTS
             const size_t length = end ? (size_t)(end - from) : strlen(from);

@@ -41,7 +41,7 @@ static inline int BEFORE(const ELEMENT *a, const ELEMENT *b, ptrdiff_t n)
         const KEY x = LOAD(a[i]), y = LOAD(b[i]);
 #if STRING
         const int order = strcmp(x, y);
-        if (order) return order;
+        if (order != 0) return order;
 #elif FLOAT
         if (x < y || (y != y && x == x)) return -1; /* NaN is above every number */
         if (y < x || (x != x && y == y)) return 1;
@@ -96,5 +96,8 @@ static void KERNEL(const ELEMENT *X, int64_t *FIRST, int64_t *INVERSE, int64_t *
     for (ptrdiff_t k = 0; k < found; k++) COUNTS[k] = spare[k];
 #endif
     *FOUND = found;
-    for (ptrdiff_t k = (ptrdiff_t)found; k < n; k++) FIRST[k] = COUNTS[k] = 0;
+    for (ptrdiff_t k = (ptrdiff_t)found; k < n; k++) {
+        FIRST[k] = 0;
+        COUNTS[k] = 0;
+    }
 }

@@ -56,14 +56,14 @@ BURN_INLINE void burn_low_load(burn_low_words *w, const uint32_t *p)
 BURN_INLINE void burn_low_part(burn_vf *to, const burn_low_words *w, int bits, int i)
 {
     if (bits == 16) {
-        burn_low_words up;
-        for (int j = 0; j < BURN_VF_LANES; j++)
-            up[j] = i ? (*w)[j] & 0xffff0000u : (*w)[j] << 16;
-        memcpy(*to, up, sizeof up);
+        for (int j = 0; j < BURN_VF_LANES; j++) {
+            const union { uint32_t from; float to; } up = {i == 1 ? (*w)[j] & 0xffff0000u : (*w)[j] << 16};
+            (*to)[j] = up.to;
+        }
         return;
     }
     for (int j = 0; j < BURN_VF_LANES; j++)
-        (*to)[j] = (float)(int32_t)((*w)[j] >> (bits * i) & ((1u << (bits % 32)) - 1));
+        (*to)[j] = (float)(int32_t)((*w)[j] >> (bits * i) & ((1u << (bits % 32)) - 1u));
 }
 
 BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, const burn_vf *x)

@@ -28,8 +28,11 @@
 /* Required rules of MISRA C:2012 that cppcheck's addon finds broken in such files, not all of them in each, and why;
  * no mandatory one is, and docs/firmware.md lists the advisory ones:
  *   2.2    nothing dead is kept; operations on sizes of one are taken for dead
+ *   4.1    an octal escape has three digits, and ends there
  *   8.14   restrict says what callers promise; without it each store makes the next load wait
- *   10.3, 10.4, 10.7, 10.8  distances are ptrdiff_t, sizes size_t, constants int; bytes are widened to be subtracted
+ *   9.2    a list of one string is taken for characters
+ *   10.1   shifts are by int, of negative sums too: compilers for these processors fill with the sign
+ *   10.3, 10.4, 10.6, 10.7, 10.8  distances are ptrdiff_t, sizes size_t, constants int; bytes are widened first
  *   20.7   parameters of macros that are names have no parentheses
  *   21.1, 21.2  INFINITY, NAN and isnan where there is no math.h; square roots are declared as free of errno
  */

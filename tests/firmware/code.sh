@@ -9,7 +9,9 @@ page=$tests/../docs/firmware.md
 models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip
     bytes_conv_image bytes_conv_depthwise shared"
 misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes bytes_conv_image bytes_conv_depthwise
-    shared conv_windows.portable branch.portable"
+    shared conv_windows.portable branch.portable packed_weights.cortex-m4 halves_conv.cortex-m4
+    bytes_any_batch.cortex-m4 axes.cortex-m4 string_numbers.cortex-m4 string_found.cortex-m4
+    string_normalizer.cortex-m4 string_join_split.cortex-m4 shapes.cortex-m4 sequence_strings.cortex-m4"
 [ "${BURNCC_TEST_SHARE:-1}" = 1 ] || misra="conv_bn_relu_add bytes_conv_depthwise shared conv_windows.portable"
 python3 "$tests/small/run.py" --burncc "$burncc" --only-write small >out 2>err || \
     { echo "Bail out! small/run.py fails"; exit 1; }
