@@ -70,8 +70,7 @@ static const char *store_text(const Printing *p, DType of, DType d, const char *
 static uint32_t first_element(const Printing *p, Value *v) {
     const Layout *l = p->layout;
     const Region r = layout_region(l, v);
-    const int64_t from = r.is_weight && l->n_windows ? l->windows[layout_window(l, p->kernel)].at : 0,
-                  at = r.at - from, size = (int64_t)dtype_size(layout_element(l, v));
+    const int64_t at = r.is_weight ? r.at - p->weights_from : r.at, size = (int64_t)dtype_size(layout_element(l, v));
     if (at % size) bug("%%%d lies at %lld, no multiple of its element", v->id, (long long)at);
     return (uint32_t)(at / size);
 }
@@ -465,7 +464,8 @@ static void print_given(const Graph *g, Text *out, const Node *n, const CustomPa
 
 static bool own_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
     const Node *n = k->anchor;
-    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k, .team = { 1, true } };
+    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k, .weights_from = layout_weights_from(l, k),
+        .team = { 1, true } };
     CustomParam params[MAX_CUSTOM_PARAMS];
     Operand operands[MAX_CUSTOM_PARAMS];
     Dim points = 1;
@@ -568,7 +568,7 @@ static bool loop_kernel(Printing *p, Shader *out) {
 }
 
 bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, Shader *out) {
-    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k };
+    Printing p = { .arena = a, .options = o, .layout = l, .kernel = k, .weights_from = layout_weights_from(l, k) };
     if (is_own(k)) return own_kernel(a, o, l, k, out);
     if (gpu_calls(k)) {
         const int64_t word = layout_scratch(k).at / (int64_t)sizeof(uint32_t);

@@ -14,6 +14,7 @@ typedef struct Printing {
     const Options *options;
     const Layout *layout;
     const Kernel *kernel;
+    int64_t weights_from;                               // where what the kernel sees of the weights begins, in bytes
     bool viewed[BINDINGS][DT_COUNT];                    // by buffer and dtype: elements loaded or stored
     bool wide[BINDINGS][WIDE_COUNT], wide_written[BINDINGS][WIDE_COUNT];        // by buffer
     bool written[BINDINGS], guarded[BINDINGS][DT_COUNT];

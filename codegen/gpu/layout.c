@@ -119,7 +119,12 @@ void layout_windows(Arena *a, Layout *l) {
 }
 
 int layout_window(const Layout *l, const Kernel *k) {
-    for (int i = 0; l->n_windows && i < l->plan->kernels.n; i++)
+    if (!l->n_windows) return 0;
+    for (int i = 0; i < l->plan->kernels.n; i++)
         if (l->plan->kernels.at[i] == k) return l->window_of[i];
-    return 0;
+    bug("a kernel that the plan has not has no window");
+}
+
+int64_t layout_weights_from(const Layout *l, const Kernel *k) {
+    return l->n_windows ? l->windows[layout_window(l, k)].at : 0;
 }

@@ -30,7 +30,8 @@ int layout_binding(const Layout *l, const Value *v);          // the value's
 DType layout_element(const Layout *l, const Value *v);  // of the value in memory: its own, or what --precision makes it
 // Weights of more bytes than every device lets a kernel see get windows.
 void layout_windows(Arena *a, Layout *l);
-int layout_window(const Layout *l, const Kernel *k);    // the kernel's; 0 where there are none
+int layout_window(const Layout *l, const Kernel *k);    // of a kernel of the plan; 0 where there are none
+int64_t layout_weights_from(const Layout *l, const Kernel *k);      // where it begins
 Region layout_scratch(const Kernel *k);                 // of no bytes where it has none
 uint32_t layout_counter(const Layout *l, const Kernel *k);          // the first of a product's, in words of the arena
 

@@ -100,8 +100,9 @@ cat >windows.c <<'END'
 #include <burncc/model.h>
 MODEL(windows)
 {
-    Tensor h = relu(linear(input("x", F32, 1, 4300), "a", 4200));
-    output("y", linear(linear(h, "b", 4300), "c", 10));
+    Tensor x = input("x", F32, 1, 4320), h = relu(linear(x, "a", 4200));
+    output("y", linear(linear(h, "b", 4320), "c", 10));
+    output("z", add(sum(reshape(x, 10, 432), 0), parameter("d", (432), .init = init_normal(0, 1))));
 }
 END
 status 0 "more weights than a kernel sees" "$burncc" windows.c --target vulkan -o windows_out.c
@@ -109,10 +110,10 @@ status 0 "more weights than a kernel sees" "$burncc" windows.c --target vulkan -
 result $? "have two windows"
 python3 - <<'END'
 import math, pathlib, struct
-head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4300), }"
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4320), }"
 head += " " * (63 - (len(head) + 10) % 64) + "\n"
 pathlib.Path("windows.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
-                                        + struct.pack("<4300f", *(math.sin(0.013 * i) for i in range(4300))))
+                                        + struct.pack("<4320f", *(math.sin(0.013 * i) for i in range(4320))))
 END
 mkdir windows
 for target in portable vulkan; do
@@ -120,8 +121,10 @@ for target in portable vulkan; do
 done
 python3 - <<'END'
 import array, pathlib
-want, got = (array.array("f", pathlib.Path(f"windows/{t}/y.npy").read_bytes()[-40:]) for t in ("portable", "vulkan"))
-assert max(abs(a - b) for a, b in zip(want, got)) <= 1e-5 * max(map(abs, want)), (want, got)
+for name, count in ("y", 10), ("z", 432):
+    want, got = (array.array("f", pathlib.Path(f"windows/{t}/{name}.npy").read_bytes()[-4 * count:])
+                 for t in ("portable", "vulkan"))
+    assert max(abs(a - b) for a, b in zip(want, got)) <= 1e-5 * max(map(abs, want)), (name, want[:4], got[:4])
 END
 result $? "as the portable target's"
 rm -r windows*
