@@ -106,6 +106,13 @@ shared uvec4 block[HALVES * BUFFER > STRIPS ? HALVES * BUFFER : STRIPS];
 shared bool last;
 #endif
 
+/* a strip is read by the subgroup that wrote it, or by those that share its terms */
+#if SLICES == 1
+#define STRIP_BARRIER subgroupBarrier()
+#else
+#define STRIP_BARRIER barrier()
+#endif
+
 const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
 #define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
@@ -149,10 +156,18 @@ uvec4 b_load(B_OWN own, int b, int k, int n)
     return x;
 }
 
+/* The line of a block that vector i is of, where lines have so many. Eight neighbours are written at once: where lines
+ * are shorter, those are of lines so far from each other that all of them meet other banks. */
+int line_of(int i, int row)
+{
+    const int line = i / row, at_once = row < 8 ? 8 / row : 1;
+    return line / 8 * 8 + line % at_once * (8 / at_once) + line % 8 / at_once;
+}
+
 /* Vector i of a block of rows of so many: its first row or column, and its first term. */
 ivec2 place(int i, int row, bool along_k)
 {
-    const int across = i % row * 8, down = i / row;
+    const int across = i % row * 8, down = line_of(i, row);
     return along_k ? ivec2(down, across) : ivec2(across, down);
 }
 
@@ -204,12 +219,12 @@ void finish_four(const vec4 sum, const int b, const int m, const int n)
     [[unroll]] for (int i = 0; i < A_EACH; i++) { \
         const int v = local + i * THREADS; \
         if (A_VECTORS % THREADS == 0 || v < A_VECTORS) \
-            block[(begins) + v / A_ROW * (A_ROW + 1) + v % A_ROW] = a_next[i]; \
+            block[(begins) + line_of(v, A_ROW) * (A_ROW + 1) + v % A_ROW] = a_next[i]; \
     } \
     [[unroll]] for (int i = 0; i < B_EACH; i++) { \
         const int v = local + i * THREADS; \
         if (B_VECTORS % THREADS == 0 || v < B_VECTORS) \
-            block[(begins) + A_SIZE + v / B_ROW * (B_ROW + 1) + v % B_ROW] = b_next[i]; \
+            block[(begins) + A_SIZE + line_of(v, B_ROW) * (B_ROW + 1) + v % B_ROW] = b_next[i]; \
     }
 
 /* The matrices of turn `turn` of the step that lies there. */
@@ -300,7 +315,7 @@ void main()
     [[unroll]] for (int i = 0; i < WM / 16; i++) {
         [[unroll]] for (int j = 0; j < WN / 16; j++)
             coopMatStoreNV(acc[i][j], block, subgroup * STRIP + j * 4, STRIP_ROW, false);
-        barrier();
+        STRIP_BARRIER;
         /* what a part has is for its teams together */
 #if SHARES > 1
         for (int e = slice * LANES + lane; e < 4 * WN; e += LANES * SLICES) {
@@ -317,7 +332,7 @@ void main()
             finish_four(sum, b, at.x + my + i * 16 + e / (WN / 4), at.y + nx + e % (WN / 4) * 4);
         }
 #endif
-        barrier();
+        STRIP_BARRIER;
     }
 #if SHARES > 1
     memoryBarrierBuffer();
