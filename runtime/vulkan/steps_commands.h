@@ -100,15 +100,38 @@ static bool pipelines_ready(Steps *s)
 
 /* --- commands ---------------------------------------------------------------------------------------------------- */
 
-static void barrier(VkCommandBuffer to, VkPipelineStageFlags after, VkAccessFlags access)
+enum { KERNELS = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, COPIES = VK_PIPELINE_STAGE_TRANSFER_BIT };
+
+static VkAccessFlags writes_of(VkPipelineStageFlags stages)
 {
-    const VkPipelineStageFlags before = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    return ((stages & KERNELS) ? VK_ACCESS_SHADER_WRITE_BIT : 0u) |
+           ((stages & COPIES) ? VK_ACCESS_TRANSFER_WRITE_BIT : 0u);
+}
+
+static VkAccessFlags reads_of(VkPipelineStageFlags stages)
+{
+    return ((stages & KERNELS) ? VK_ACCESS_SHADER_READ_BIT : 0u) |
+           ((stages & COPIES) ? VK_ACCESS_TRANSFER_READ_BIT : 0u);
+}
+
+static void barrier(VkCommandBuffer to, VkPipelineStageFlags before, VkPipelineStageFlags after, VkAccessFlags access)
+{
     const VkMemoryBarrier all = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .srcAccessMask = writes_of(before),
         .dstAccessMask = access,
     };
     vkCmdPipelineBarrier(to, before, after, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+/* What command i and those behind it up to the next barrier are. */
+static VkPipelineStageFlags stages_from(const Steps *s, size_t i)
+{
+    VkPipelineStageFlags stages = 0;
+    do
+        stages |= s->list[i].kind == COMMAND_KERNEL ? KERNELS : COPIES;
+    while (++i < s->count && !s->list[i].apart);
+    return stages;
 }
 
 static void command_record(const Steps *s, const Command *c, VkCommandBuffer to)
@@ -141,15 +164,18 @@ static bool list_record(Steps *s, VkCommandBuffer to)
         .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
     };
     VkDescriptorSet bound = VK_NULL_HANDLE;
+    VkPipelineStageFlags near = stages_from(s, 0);
     if (!succeeds(s, vkBeginCommandBuffer(to, &info), "vkBeginCommandBuffer"))
         return false;
     for (size_t i = 0; i < s->count; i++) {
         const Command *c = &s->list[i];
         const bool timed = c->kind == COMMAND_KERNEL && s->watcher != NULL;
-        if (c->apart || timed)
-            barrier(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-                    VK_ACCESS_TRANSFER_WRITE_BIT);
+        if (c->apart || timed) { /* of kernels alone, mostly: what copies wrote further back, they have seen */
+            const VkPipelineStageFlags after = stages_from(s, i);
+            barrier(to, ((near | after) & COPIES) ? KERNELS | COPIES : KERNELS, after,
+                reads_of(after) | writes_of(after));
+            near = after;
+        }
         if (c->kind == COMMAND_KERNEL && c->set != bound)
             vkCmdBindDescriptorSets(to, VK_PIPELINE_BIND_POINT_COMPUTE, s->layout, 0, 1, &c->set, 0, NULL);
         bound = c->kind == COMMAND_KERNEL ? c->set : bound;
@@ -161,7 +187,7 @@ static bool list_record(Steps *s, VkCommandBuffer to)
         if (timed)
             vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, s->times, 1);
     }
-    barrier(to, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
+    barrier(to, KERNELS | COPIES, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
     return succeeds(s, vkEndCommandBuffer(to), "vkEndCommandBuffer");
 }
 
