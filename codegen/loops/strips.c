@@ -36,9 +36,9 @@ static void judge_reads(Reads *r, const Expr *e) {
     for (int i = 0; i < 3; i++) judge_reads(r, e->a[i]);
 }
 
-static bool is_plain_sum(const Expr *e) {
-    return e->rop == RED_SUM && dtype_is_float(e->dtype) && e->a[0]->op != E_Mul;
-}
+static bool is_float_sum(const Expr *e) { return e->rop == RED_SUM && dtype_is_float(e->dtype); }
+
+static bool is_plain_sum(const Expr *e) { return is_float_sum(e) && e->a[0]->op != E_Mul; }
 
 static double count_terms(const LoopPrinter *p, const Expr *e) {
     double terms = 1;
@@ -230,7 +230,7 @@ static void strip_reduce(LoopPrinter *p, Expr *e, int axis, const char *count, i
         p->name[m->id] = arena_printf(p->arena, "%s[%sl]", name, p->axis_name[axis]);
         declare_lanes(p, m, name, axis, count, depth);
     }
-    if (is_plain_sum(e) && !p->peer[e->id] && e->n_axes == 1 && count_terms(p, e) > MAX_STRIP_SUM) {
+    if (is_float_sum(e) && !p->peer[e->id] && e->n_axes == 1 && count_terms(p, e) > MAX_STRIP_SUM) {
         strip_blocks(p, e, axis, count, depth);
         return;
     }

@@ -180,6 +180,18 @@ static void note_axis(const LossTerm *t, const Graph *g, const Type *x, const ch
         t->row->name, name, type_text(g->arena, g, x));
 }
 
+static bool takes(const LossRow *row, const Type *x) {
+    return dtype_is_float(x->dtype) && (x->rank > 0 || row->targets == TARGETS_VALUES);
+}
+
+// What to say instead: the first output that the loss takes.
+static const char *taken(const LossRow *row, const Graph *model) {
+    for (int i = 0; i < model->outputs.n; i++)
+        if (takes(row, &model->outputs.at[i]->type))
+            return arena_printf(model->arena, "; --loss '%s=%s' takes another", model->output_names.at[i], row->name);
+    return "";
+}
+
 bool losses_read(LossTerms *terms, const Graph *model, const Options *o) {
     static const char usual[] = "cross_entropy";
     for (int i = 0; i < o->losses.n || !i; i++) {
@@ -191,9 +203,9 @@ bool losses_read(LossTerms *terms, const Graph *model, const Options *o) {
             t.axis = o->class_axis;
         }
         const Type *x = &model->outputs.at[t.outputs[0]]->type;
-        if (t.row && (!dtype_is_float(x->dtype) || (x->rank < 1 && t.row->targets != TARGETS_VALUES))) {
-            diag_error(NULL, "--loss %s wants float outputs [..., classes], \"%s\" is %s", t.row->name,
-                model->output_names.at[t.outputs[0]], type_text(model->arena, model, x));
+        if (t.row && !takes(t.row, x)) {
+            diag_error(NULL, "--loss %s wants float outputs [..., classes], \"%s\" is %s%s", t.row->name,
+                model->output_names.at[t.outputs[0]], type_text(model->arena, model, x), taken(t.row, model));
             return false;
         }
         if (t.row && t.row->targets == TARGETS_SEQUENCES && x->rank != (strcmp(t.row->name, "ctc") ? 4 : 3)) {

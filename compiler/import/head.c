@@ -66,7 +66,10 @@ static bool is_dequantized(const Value *v) {
 static bool is_quantized(const Head *h, const Node *n) {
     bool found = false;
     for (int i = 0; n && i < n->n_in; i++) found = found || is_dequantized(n->in[i]);
-    for (int i = 0; i < h->path.n && n; i++) found = found || !dtype_is_float(h->path.at[i]->out[0]->type.dtype);
+    for (int i = 0; i < h->path.n && n; i++) {
+        DType d = h->path.at[i]->out[0]->type.dtype;
+        found = found || (!dtype_is_float(d) && d != DT_I64);           // numbers of classes are no quantized values
+    }
     return found;
 }
 

@@ -132,6 +132,19 @@ status 0 "both outputs" "$burncc" inspect heads.c --train --loss scores=cross_en
 says '^learns +6 parameters, .*; 0 frozen'
 status 0 "tangents are of all outputs" "$burncc" inspect heads.c --train --jvp
 says '^learns +6 parameters, .*; 0 frozen'
+cat >named.c <<'END'
+#include <burncc/model.h>
+MODEL(named)
+{
+    Tensor x = linear(input("x", F32, symbol("batch"), 8), "a", 3);
+    output("class", argmax(x, 1));
+    output("scores", x);
+}
+END
+status 1 "a loss of numbers of classes" "$burncc" named.c --train -o named.c.c
+says 'wants float outputs .*"class" is i64\[batch\]; --loss .scores=cross_entropy. takes another$'
+status 1 "a head behind an argmax" "$burncc" named.c --train --replace-head 5 -o named.c.c
+says 'comes from this ArgMax; wanted is'
 status 0 "with a budget" "$burncc" inspect $lenet --train --dim batch=8 --train-memory 640K
 says 'worst moment of gradients, .* run again, .* at .* are kept'
 status 0 "what learns, for machines" "$burncc" inspect $digits --train --optimizer adam --train-only fc --json
