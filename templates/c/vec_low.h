@@ -20,7 +20,7 @@ BURN_INLINE void burn_low_load(burn_low_words *w, const uint32_t *p)
 }
 
 /* Number i of each word. */
-BURN_INLINE void burn_low_part(burn_vf *to, const burn_low_words *w, int bits, int i)
+BURN_INLINE void burn_low_part(burn_vf *to, burn_low_words *w, int bits, int i)
 {
     if (bits == 16)
         *to = (burn_vf)(i ? *w & 0xffff0000u : *w << 16);
@@ -28,14 +28,14 @@ BURN_INLINE void burn_low_part(burn_vf *to, const burn_low_words *w, int bits, i
         *to = __builtin_convertvector((burn_low_integers)(*w >> (bits * i) & ((1u << (bits % 32)) - 1)), burn_vf);
 }
 
-BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, const burn_vf *x)
+BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, burn_vf *x)
 {
     BURN_CONTRACT
     *sum += scale * *x;
 }
 
 /* acc += scale * (sum - zero * of_row), with scale and (from != NULL) zero of each column */
-BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero,
+BURN_INLINE void burn_low_scaled(burn_vf *acc, burn_vf *sum, const float *scale, const uint8_t *from, float zero,
                                  float of_row)
 {
     BURN_CONTRACT
@@ -53,7 +53,7 @@ BURN_INLINE void burn_low_load(burn_low_words *w, const uint32_t *p)
     memcpy(*w, p, sizeof *w);
 }
 
-BURN_INLINE void burn_low_part(burn_vf *to, const burn_low_words *w, int bits, int i)
+BURN_INLINE void burn_low_part(burn_vf *to, burn_low_words *w, int bits, int i)
 {
     if (bits == 16) {
         for (int j = 0; j < BURN_VF_LANES; j++) {
@@ -66,13 +66,13 @@ BURN_INLINE void burn_low_part(burn_vf *to, const burn_low_words *w, int bits, i
         (*to)[j] = (float)(int32_t)((*w)[j] >> (bits * i) & ((1u << (bits % 32)) - 1u));
 }
 
-BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, const burn_vf *x)
+BURN_INLINE void burn_low_muladd(burn_vf *sum, float scale, burn_vf *x)
 {
     for (int j = 0; j < BURN_VF_LANES; j++)
         (*sum)[j] += scale * (*x)[j];
 }
 
-BURN_INLINE void burn_low_scaled(burn_vf *acc, const burn_vf *sum, const float *scale, const uint8_t *from, float zero,
+BURN_INLINE void burn_low_scaled(burn_vf *acc, burn_vf *sum, const float *scale, const uint8_t *from, float zero,
                                  float of_row)
 {
     for (int j = 0; j < BURN_VF_LANES; j++)

@@ -8,7 +8,7 @@ tests=$here/..
 runtime=$tests/../runtime
 digits=$tests/../models/digits/digits.onnx
 small="matmul_bias attention_written_out integer_arithmetic casts quantize_round_trip lstm_step
-    string_views string_numbers string_control_flow"
+    string_views string_numbers string_control_flow packed_weights"
 targets="portable generic native"
 warnings="-std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Wvla -Werror"
 plain="-fno-pic -fno-stack-protector -U_FORTIFY_SOURCE"       # objects that call and hold what the source says
