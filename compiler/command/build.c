@@ -315,7 +315,7 @@ static bool build(Built *b, Options *o, Programs *programs, bool *compiled) {
     const char *wrapper = arena_printf(a, "%s/wrapper-.c", b->dir),
                *object = arena_printf(a, "%s/wrapper-%s", b->dir, b->runner ? "" : ".so");
     o->output = arena_printf(a, "%s.c", stem);
-    if (!compile_write(a, o, programs)) return false;
+    if (!compile_write(a, o, programs) || !footprint_check(a, o, programs, false, NULL)) return false;
     *compiled = true;
     const char *generated = arena_printf(a, "%s.c", o->name);
     if (!write_wrapper(b, o, wrapper, generated, object)) return false;

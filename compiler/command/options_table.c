@@ -300,8 +300,9 @@ const Option options[] = {
         "what code and constants may take; 256K. If they take more nothing is written. Microcontrollers' code is "
         "compiled to know, elsewhere constants alone count",
         SET(set_flash) },
-    { "stack", 0, "BYTES", COMPILE, "Code",
-        "what a run's calls may take on a microcontroller; 1K. If they take more nothing is written", SET(set_stack) },
+    { "stack", 0, "BYTES", COMPILE | BUILDS, "Code",
+        "what a run's calls may take on a microcontroller; 1K. If they take more nothing is written or run",
+        SET(set_stack) },
     { "fast-math", 0, NULL, COMPILES, "Code", "let floating point be reordered; the default is strict IEEE",
         FIELD(FLAG, compile.fast_math) },
     { "precision", 0, "TYPE", COMPILES, "Code",

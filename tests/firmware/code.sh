@@ -58,6 +58,15 @@ if command -v arm-none-eabi-gcc >/dev/null; then
     says "^burncc: error: --stack: passed_run takes $needs bytes .*: passed_run [0-9]*, passed_k0_conv1"
     [ ! -f passed.c ] && [ ! -f passed.h ]
     result $? "nothing is written"
+    model=$tests/../models/digits/digits.onnx
+    for command in verify "bench --seconds 0.01"; do
+        status 0 "$command within budgets" env CC= BURNCC_CFLAGS= "$burncc" $command $model --quiet \
+            --target cortex-m4 --flash $takes --stack $needs
+        status 3 "$command, budgets that are passed" env CC= BURNCC_CFLAGS= "$burncc" $command $model \
+            --target cortex-m4 --flash $((takes - 1)) --stack $((needs - 1))
+        says "^burncc: error: --flash: digits takes $takes bytes .*; arm-none-eabi-gcc.*, not $((takes - 1))$"
+        says "^burncc: error: --stack: digits_run takes $needs bytes "
+    done
     status 3 "without a compiler" env CC= PATH=/nowhere $m4 -o passed.c --flash 38K --stack 1K
     says "estimated\), not 38912$"
     says "^burncc: error: --stack: .* there is no C compiler for the target here; set CC"
