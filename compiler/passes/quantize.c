@@ -270,23 +270,26 @@ static Bytes piece(Graph *g, const Bytes *of, int axis, int64_t from, int64_t en
     return (Bytes){ settled(b_slice(g, of->q, starts, steps, sizes)), of->zero, of->scale };
 }
 
-// A matrix product of halves whose sums leave 32 bits, in as few pieces of its terms as do not: each is exact, and they
-// are added as floats. f32, less zero points, without the scale.
-static Value *in_pieces(Graph *g, const Node *n, const Bytes *a, const Bytes *b, double share) {
+// A product of halves whose sums leave 32 bits, in as few pieces of its terms (a convolution's channels) as do not:
+// each is exact, and they are added as floats. f32, less zero points, without the scale.
+static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, double share) {
     enum { MOST_PIECES = 64 };
     const int rank = a->q->type.rank;
-    if (n->op != OP_MatMul || b->q->type.rank != 2 || !(share < MOST_PIECES)) return NULL;
-    const int64_t k = b->q->type.dim[0];
+    const bool conv = n->op == OP_Conv;
+    if (conv ? node_int(n, "group", 1) != 1 : b->q->type.rank != 2) return NULL;
+    if (!(share < MOST_PIECES)) return NULL;
+    const int64_t k = b->q->type.dim[conv];
     for (int64_t pieces = (int64_t)share + 1; pieces <= MOST_PIECES && pieces <= k; pieces++) {
         Bytes right[MOST_PIECES];
         bool fit = true;
         for (int64_t i = 0; i < pieces && fit; i++) {
-            right[i] = piece(g, b, 0, k * i / pieces, k * (i + 1) / pieces);
+            right[i] = piece(g, b, conv, k * i / pieces, k * (i + 1) / pieces);
             fit = share_of_halves(n, a, &right[i]) < 1;
         }
         Value *all = NULL;
         for (int64_t i = 0; i < pieces && fit; i++) {
-            Value *sum = product(g, n, piece(g, a, rank - 1, k * i / pieces, k * (i + 1) / pieces), right[i], true);
+            const Bytes left = piece(g, a, conv ? 1 : rank - 1, k * i / pieces, k * (i + 1) / pieces);
+            Value *sum = conv ? convolution(g, n, left, right[i], true) : product(g, n, left, right[i], true);
             if (!sum) return NULL;
             sum = b_cast(g, sum, DT_F32);
             all = all ? b_binary(g, OP_Add, all, sum) : sum;

@@ -287,8 +287,8 @@ def halves_product():
     return halves_model("MatMul", a, b, product(a, b, 0, 0))
 
 
-def halves_conv(ic=10, oc=19, group=1, kernel=(3, 2), stride=(1, 2), pad=(1, 1)):
-    x, w = draw(11, INT16, 1, ic, 7, 9), draw(12, INT8, oc, ic // group, *kernel, span=SMALL)
+def halves_conv(ic=10, oc=19, group=1, kernel=(3, 2), stride=(1, 2), pad=(1, 1), span=SMALL):
+    x, w = draw(11, INT16, 1, ic, 7, 9), draw(12, INT8, oc, ic // group, *kernel, span=span)
     y = [convolution(x[0], w, 0, group, stride, (1, 1), pad, [0] * oc)]
     return halves_model("Conv", x, w, y, group=group, strides=list(stride), pads=list(pad) * 2,
                         kernel_shape=list(kernel))
@@ -298,13 +298,18 @@ def halves_points():
     return halves_conv(kernel=(1, 1), stride=(1, 1), pad=(0, 0))
 
 
+def halves_long():
+    """Sums that may leave 32 bits: two pieces of the channels."""
+    return halves_conv(61, 6, kernel=(3, 3), span=(100, 127))
+
+
 def halves_depthwise():
     return halves_conv(13, 13, 13, (3, 3))
 
 
 ALL = (bytes_eight_channels, bytes_three_channels, bytes_channels_strided, bytes_four_bits, halves_product,
-       halves_conv, halves_points, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero, bytes_conv_zeros,
-       bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed, bytes_conv_dilated, bytes_conv_groups,
-       bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns, bytes_signed_computed,
-       bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
+       halves_conv, halves_long, halves_points, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero,
+       bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed, bytes_conv_dilated,
+       bytes_conv_groups, bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns,
+       bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
 FIXED_POINT = (averages,)       # where quantised models are integers throughout
