@@ -12,18 +12,21 @@ static const MatrixBlock blocks[] = {
     { 128, 64, 16, 32, 32, 1, 1, 1, 1.00, 1.00 },
 };
 
-// As measured on an H100: multiply-adds of f32 of a core in a microsecond, of the largest block; and the way to memory
-static const struct { double cores, macs, way; } machine = { 132, 163e3, 0.75 };
+// As measured on an H100: multiply-adds of f32 of a core in a microsecond, of the largest block; the way to memory; and
+// how many blocks of a matrix product have room in a core: more begin when such a round has ended
+static const struct { double cores, macs, way, room; } machine = { 132, 163e3, 0.75, 2 };
 
 static int64_t blocks_of(const ProductShape *s, const MatrixBlock *b) {
     return s->batch * ceil_div(s->m, b->bm) * ceil_div(s->n, b->bn);
 }
 
-static double time_of(const ProductShape *s, const MatrixBlock *b, int64_t shares) {
-    const double groups = (double)(blocks_of(s, b) * shares),
+static double time_of(const ProductShape *s, const MatrixBlock *b, int64_t shares, bool rounds) {
+    const double groups = (double)(blocks_of(s, b) * shares), round = machine.cores * machine.room,
+                 begun = groups <= round || !rounds ? groups :
+                                                      round * (double)(int64_t)((groups + round - 1) / round),
                  sums = shares == 1 ? 0 :
                      gpu_machine.meet + 2 * groups * b->bm * b->bn * (double)sizeof(float) / gpu_machine.bytes;
-    return gpu_steps_time(groups, ceil_div(ceil_div(s->k, b->bk), shares), machine.cores, machine.way,
+    return gpu_steps_time(begun, ceil_div(ceil_div(s->k, b->bk), shares), machine.cores, machine.way,
         (double)b->bm * b->bn * b->bk / machine.macs, b->share) + sums;
 }
 
@@ -59,8 +62,9 @@ void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without)
     for (const MatrixBlock *b = blocks; b < blocks + COUNT(blocks); b++)
         for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
             const MatrixShares one = { *b, shares };
-            if (!gpu_matrix_fits(s, &one) || time_of(s, b, shares) >= without) continue;
-            without = time_of(s, b, shares);
+            const double time = time_of(s, b, shares, k->kind == KERNEL_GEMM);
+            if (!gpu_matrix_fits(s, &one) || time >= without) continue;
+            without = time;
             best = b;
             best_shares = shares;
         }
