@@ -50,6 +50,7 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 // end holes
 
 const int EACH = (K + SHARES * 4 * ALONG - 1) / (SHARES * 4 * ALONG);           // fours of a thread
+const int TOGETHER = SHARES % 16 == 0 ? 16 : SHARES % 4 == 0 ? 4 : 1;           // shares that are read at once
 
 layout(local_size_x = ACROSS * ALONG) in;
 
@@ -174,7 +175,13 @@ void main()
     if (along == 0)
         [[unroll]] for (int m = 0; m < M; m++) {
             acc[m] = vec4(0.0);
-            for (int s = 0; s < SHARES; s++) acc[m] += PART(((block * SHARES + s) * M + m) * ACROSS + across);
+            /* many are on their way before the first is added */
+            for (int s0 = 0; s0 < SHARES; s0 += TOGETHER) {
+                vec4 parts_of[TOGETHER];
+                [[unroll]] for (int s = 0; s < TOGETHER; s++)
+                    parts_of[s] = PART(((block * SHARES + s0 + s) * M + m) * ACROSS + across);
+                [[unroll]] for (int s = 0; s < TOGETHER; s++) acc[m] += parts_of[s];
+            }
         }
 #endif
     if (along > 0)
