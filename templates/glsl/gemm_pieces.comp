@@ -162,10 +162,17 @@ float checked(float sum, int b, int m, int n, int first, int end)
     return sum;
 }
 
+/* The line of a block that vector i is of, as gemm_mma.comp has it: eight neighbours are written to other banks each. */
+int line_of(int i, int row)
+{
+    const int line = i / row, at_once = row < 8 ? 8 / row : 1;
+    return line / 8 * 8 + line % at_once * (8 / at_once) + line % 8 / at_once;
+}
+
 /* Vector i of a block of rows of so many: its first row or column, and its first term. */
 ivec2 place(int i, int row, bool along_k)
 {
-    const int across = i % row * 8, down = i / row;
+    const int across = i % row * 8, down = line_of(i, row);
     return along_k ? ivec2(down, across) : ivec2(across, down);
 }
 
@@ -258,7 +265,7 @@ void fetch(int b, ivec2 at, int k0)
 void put(int base)
 {
     [[unroll]] for (int i = 0; i < A_EACH; i++) {
-        const int v = int(gl_LocalInvocationIndex) + i * THREADS, to = base + v / A_PART * A_ROW + v % A_PART;
+        const int v = int(gl_LocalInvocationIndex) + i * THREADS, to = base + line_of(v, A_PART) * A_ROW + v % A_PART;
         if (A_VECTORS % THREADS == 0 || v < A_VECTORS) {
             block[to] = piece_of(a_next[i]);
             block[to + A_PART] = piece_of(a_next[i]);
@@ -266,7 +273,8 @@ void put(int base)
         }
     }
     [[unroll]] for (int i = 0; i < B_EACH; i++) {
-        const int v = int(gl_LocalInvocationIndex) + i * THREADS, to = base + A_SIZE + v / B_PART * B_ROW + v % B_PART;
+        const int v = int(gl_LocalInvocationIndex) + i * THREADS;
+        const int to = base + A_SIZE + line_of(v, B_PART) * B_ROW + v % B_PART;
         if (B_VECTORS % THREADS == 0 || v < B_VECTORS) {
             block[to] = piece_of(b_next[i]);
             block[to + B_PART] = piece_of(b_next[i]);

@@ -175,6 +175,10 @@ status 0 "a step with pieces" "$burncc" verify pieces.c $step --gradients
 "$burncc" pieces.c $step --dump glsl >out 2>err
 grep -q 'uvec4 piece_of(inout Eight x)' out
 result $? "which it has"
+sed -e 's/symbol("batch"), 192/512, 1024/' -e 's/640/512/' pieces.c >large.c
+"$burncc" large.c --target vulkan --dump glsl >out 2>err
+[ "$(grep -c 'uvec4 piece_of(inout Eight x)' out)" = 1 ]
+result $? "a run has one of its two products in pieces"
 status 0 "without them" "$burncc" pieces.c $step --no-matrix-units --dump glsl
 silent 'piece_of'
 status 0 "nor of 16 bits" "$burncc" attention/model.onnx --target vulkan --precision f16 --no-matrix-units --dump glsl

@@ -58,7 +58,8 @@ void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without)
     int64_t best_shares = 1;
     const Options *o = p->options;
     without *= 1.25;                                    // products of floats take so much longer than the model has it
-    if (k->units.block || !o->train || o->precision || o->no_units || p->parent || !has_floats(p, k)) return;
+    if (k->units.block || o->precision || o->no_units || p->parent || !has_floats(p, k)) return;
+    if (!o->train && k->kind != KERNEL_GEMM) return;    // loop nests outside training: 30 KB for each convolution
     for (const MatrixBlock *b = blocks; b < blocks + COUNT(blocks); b++)
         for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
             const MatrixShares one = { *b, shares };
