@@ -23,6 +23,7 @@ static burn_threads pool;
 enum { MOST = 16 };
 static const burn_training *const module = &TRAINING;
 static burn_tensor in[MOST];
+static const void *weights;                             // of what does not learn
 static void *work, *params, *state;
 static float hypers[MOST];
 static int64_t step = 0;
@@ -32,7 +33,19 @@ static int worker_run(void) {
     step++;
     for (int i = 0; i < module->hyper_count; i++)
         if (!strcmp(module->hypers[i].name, "step")) hypers[i] = (float)step;
-    return module->train_step(POOL, work, NULL, in, step, hypers, params, state, &loss);
+    return module->train_step(POOL, work, weights, in, step, hypers, params, state, &loss);
+}
+
+// net.bin, beside the program.
+static void read_weights(const char *program) {
+    char path[4096];
+    const char *end = strrchr(program, '/');
+    snprintf(path, sizeof path, "%.*snet.bin", end ? (int)(end + 1 - program) : 0, program);
+    FILE *f = fopen(path, "rb");
+    void *at = worker_alloc(module->weights_bytes);
+    if (!f || fread(at, 1, module->weights_bytes, f) != module->weights_bytes) worker_fail(path, "cannot read it");
+    fclose(f);
+    weights = at;
 }
 
 static void read_inputs(const char *folder) {
@@ -50,7 +63,7 @@ static int check(const char *folder) {
     double loss;
     char *grads = worker_alloc(module->params_bytes);
     work = worker_alloc(module->gradients_bytes);
-    if (module->gradients(POOL, work, NULL, in, params, 1, &loss, grads)) worker_fail("gradients", "they failed");
+    if (module->gradients(POOL, work, weights, in, params, 1, &loss, grads)) worker_fail("gradients", "they failed");
     FILE *f = worker_open(folder, "loss.bin", -1, "wb");
     fwrite(&loss, sizeof loss, 1, f);
     fclose(f);
@@ -75,6 +88,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/init.safetensors", argv[1]);
     params = worker_alloc(module->params_bytes);
     if (module->params_load(params, path)) worker_fail(path, "it does not hold the model's parameters");
+    if (module->weights_bytes) read_weights(argv[0]);
     read_inputs(argv[1]);
     if (argc > 2) return check(argv[1]);
     work = worker_alloc(module->train_step_bytes);
