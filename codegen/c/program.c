@@ -19,9 +19,18 @@ static void print_kernels(CFile *g, const Program *p, Plan *plan, Functions *f) 
     }
 }
 
+// What a constant is, and which kernel reads it first.
+static void print_about(CFile *g, const Plan *plan, const Buffer *b) {
+    text_printf(&g->data, "/* ");
+    c_comment(&g->data, b->value->name ? b->value->name : "constant");
+    text_printf(&g->data, " %s, %s", type_text(g->arena, plan->graph, &b->value->type), b->layout);
+    if (b->first >= 0 && b->first < plan->kernels.n)
+        text_printf(&g->data, ", for %s", plan->kernels.at[b->first]->name);
+    text_printf(&g->data, " */\n");
+}
+
 void c_program(CFile *g, const Program *p) {
     Plan *plan = p->plan;
-    const Graph *gr = plan->graph;
     const Signature s = c_signature(g, p);
     g->plan = plan;
     for (int i = 0; i < plan->buffers.n; i++) {
@@ -29,9 +38,7 @@ void c_program(CFile *g, const Program *p) {
         if (b->place != PLACE_WEIGHT) continue;
         b->array = b->same ? b->same->array : arena_printf(g->arena, "%s_w%d", p->name, b->id);
         if (b->same || ((g->external || g->handover) && weights_in_file(b))) continue;
-        text_printf(&g->data, "/* ");
-        c_comment(&g->data, b->value->name ? b->value->name : "constant");
-        text_printf(&g->data, " %s, %s */\n", type_text(g->arena, gr, &b->value->type), b->layout);
+        print_about(g, plan, b);
         if (b->bytes >= 64 && (g->options->machine.vectors || g->options->machine.n_parts))
             text_printf(&g->data, "BURN_ALIGNED ");
         text_printf(&g->data, "%s", c_weights_section(g, b));
