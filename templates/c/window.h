@@ -133,9 +133,11 @@ BURN_INLINE vfloat32m1_t burn_window_widened(const burn_window_weight *p)
 #endif
 
 /* Names of sums, over weights that are floats (or halves) and over whole numbers from -128 to 127 in bytes, whose scale
- * stands behind the sum. */
-#define BURN_WINDOW_FLOATS(which) burn_window_##which
-#define BURN_WINDOW_WHOLE(which) burn_window_whole_##which
+ * stands behind the sum. In two steps, so that what they begin with is the file's own. */
+#define BURN_WINDOW_JOINED(begin, which) begin##which
+#define BURN_WINDOW_NAME(begin, which) BURN_WINDOW_JOINED(begin, which)
+#define BURN_WINDOW_FLOATS(which) BURN_WINDOW_NAME(burn_window_, which)
+#define BURN_WINDOW_WHOLE(which) BURN_WINDOW_NAME(burn_window_whole_, which)
 typedef int8_t burn_window_byte;
 BURN_INLINE float burn_window_byte_at(const burn_window_byte *p)
 {
