@@ -112,6 +112,7 @@ typedef struct Symbol {
 } Symbol;
 typedef struct DimPair { Dim a, b; } DimPair;
 Dim dim_symbol(Graph *g, const char *name);             // finds or makes it; bounds lo=1, hi=INT32_MAX until set
+Symbol *dim_as_symbol(Graph *g, Dim d);                 // the symbol that d is, or NULL
 // A new symbol, named after `base`, whose size the running program takes from element `at` of `from`; checked there
 // to be lo..hi.
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at);

@@ -166,10 +166,15 @@ static const char *symbol_word(const Graph *root, const char *name) {
     return c;
 }
 
-int symbol_number(Graph *g, const char *name) {
-    Graph *root = graph_root(g);
+static int symbol_find(const Graph *root, const char *name) {
     int i = 0;
     while (i < root->symbols.n && strcmp(root->symbols.at[i].name, name)) i++;
+    return i;
+}
+
+int symbol_number(Graph *g, const char *name) {
+    Graph *root = graph_root(g);
+    int i = symbol_find(root, name);
     if (i == root->symbols.n) {
         const char *word = symbol_word(root, name);
         VEC_PUSH(root->arena, root->symbols,
@@ -180,14 +185,25 @@ int symbol_number(Graph *g, const char *name) {
 
 Dim dim_symbol(Graph *g, const char *name) { return dim_atom(g, (Atom){ .symbol = symbol_number(g, name) }); }
 
+Symbol *dim_as_symbol(Graph *g, Dim d) {
+    if (dim_is_const(d)) return NULL;
+    const Poly p = dims_of(g)->polys.at[-1 - d];
+    if (p.n != 1 || p.terms[0].coef != 1 || p.terms[0].n != 1) return NULL;
+    int symbol = dims_of(g)->atoms.at[p.terms[0].atom[0]].symbol;
+    return symbol < 0 ? NULL : &graph_root(g)->symbols.at[symbol];
+}
+
+static int *copies_of(Graph *g, int symbol) {
+    Dims *t = dims_of(g);
+    while (t->copies.n <= symbol) VEC_PUSH(graph_root(g)->arena, t->copies, 1);
+    return &t->copies.at[symbol];
+}
+
 Dim dim_measured(Graph *g, const char *base, int64_t lo, int64_t hi, Value *from, int64_t at) {
     Graph *root = graph_root(g);
     const char *name = base;
-    for (int k = 2, i = 0; i < root->symbols.n; i++)
-        if (!strcmp(root->symbols.at[i].name, name)) {
-            name = arena_printf(root->arena, "%s_%d", base, k++);
-            i = -1;
-        }
+    int *copies = copies_of(g, symbol_find(root, base));
+    while (symbol_find(root, name) < root->symbols.n) name = arena_printf(root->arena, "%s_%d", base, ++*copies);
     Dim d = dim_symbol(g, name);
     Symbol *s = &root->symbols.at[root->symbols.n - 1];
     s->lo = lo;

@@ -16,6 +16,7 @@ typedef struct Sum { int n; bool large; Term terms[MAX_TERMS]; } Sum;
 typedef struct Dims {
     VEC(Atom) atoms;
     VEC(Poly) polys;                            // Dim d < 0 is polys.at[-1 - d]
+    VEC(int) copies;                            // of each symbol: the last k that was tried for a symbol name_k
     int *table; size_t mask;                    // polys by contents, open addressing; 0: empty, else number + 1
 } Dims;
 

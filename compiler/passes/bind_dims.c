@@ -204,14 +204,10 @@ static Symbol *lone_symbol(Graph *g, Dim d, int64_t *coef, int64_t *rest) {
     enum { MAX_TERMS = 256 };
     int64_t coefs[MAX_TERMS];
     Dim mono[MAX_TERMS];
-    int n, count = dim_terms(g, d, MAX_TERMS, coefs, mono);
-    Symbol *all = graph_symbols(g, &n);
+    int count = dim_terms(g, d, MAX_TERMS, coefs, mono);
     *coef = coefs[0];
     *rest = count == 2 ? coefs[1] : 0;
-    if (count > 2 || (count == 2 && mono[1] != 1)) return NULL;
-    for (int i = 0; i < n; i++)
-        if (mono[0] == dim_symbol(g, all[i].name)) return &all[i];
-    return NULL;
+    return count > 2 || (count == 2 && mono[1] != 1) ? NULL : dim_as_symbol(g, mono[0]);
 }
 
 // A size of the running program that must be equal to a constant is that constant.

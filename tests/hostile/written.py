@@ -168,6 +168,10 @@ def large():
             says=r"1e\+12 elements; at most 2147483647")
     refused("STFT", one("STFT", ["x", "st", "", "n"], ["y"], (1, 10**7, 1), constants=[
         constant("st", 1, []), constant("n", side, [])]), says="elements; at most")
+    lists = [f"s{i}" for i in range(600)]
+    refused("measured", graph([w.node("Reshape", ["x", s], [f"y{s}"]) for s in lists], [
+        ("x", w.FLOAT, [2, 3, 4]), *[(s, w.INT64, [3]) for s in lists]], [(f"y{s}", w.FLOAT, None) for s in lists]),
+            says="more than 1024 sizes of this model depend on the values of inputs")
     refused("dimension_0", one("Relu", ["x"], ["y"], (2**62, 2**62, 0)))
 
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MAX_COMPARED 64         // nodes compared to find that two lists are the same
+#define MAX_MEASURED 1024       // sizes of one model that are measured, each of which is compared with all others
 
 // ---------------------------------------------------------------- lists of numbers
 
@@ -125,6 +126,14 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
         hi = option->hi;
     } else if (!known && declared && declared->known && declared->value >= 0) hi = min64(hi, declared->value);
     else if (!known && hi >= INT32_MAX) hi = stated_bound(n, name, declared, &lo);
+    graph_symbols(n->g, &count);
+    if (count > MAX_MEASURED) {
+        diag_error_as(EXIT_LIMIT, n->loc,
+            "more than %d sizes of this model depend on the values of inputs, here dimension %d of the result; fold "
+            "its shapes to constants, or give its loops fewer trips",
+            MAX_MEASURED, axis);
+        return false;
+    }
     *d = dim_measured(n->g, name, min64(lo, hi), hi, list, at);
     if (option || limit == NO_LIMIT) return true;
     Symbol *all = graph_symbols(n->g, &count);
