@@ -13,12 +13,15 @@
 
 #include <string.h>
 
-enum { FOLDED = 64 << 10, WORD = 32 };                  // bytes that pass_fold takes for little; bits of a word
+// Bytes that pass_fold takes for little; bits of a word. Kernels with panels sum numbers from 0 on, and take away what
+// that is too much behind each block: a long block's sums would lose in it what is small.
+enum { FOLDED = 64 << 10, WORD = 32, LONGEST = 64 };
 
 // Rows of matrix W [k, n] lie `row` apart in q, columns `column`; in the scales, where they are those of blocks.
 typedef struct Few {
     const Tensor *q, *scale, *zero;                     // zero: NULL: 0
     int64_t k, n, block, row, column, s_row, s_column, bits;
+    int64_t sums;                                       // rows in a block of the product, `block` or a part of it
 } Few;
 
 static Value *under_transpose(Value *w, bool *turned) {
@@ -58,6 +61,7 @@ static bool read_few(Value *w, Few *f) {
     // one block may be of any length: what it has too few of are zeros
     const int64_t whole = WORD / f->bits;
     if (f->block == f->k) f->block = (f->k + whole - 1) / whole * whole;
+    f->sums = f->block;
     return f->block % whole == 0;
 }
 
@@ -71,14 +75,14 @@ static bool number_at(const Few *f, int64_t k, int64_t n, int64_t *q) {
 
 // As MatMulBits has them (ops/bits.c); false: numbers have more bits.
 static bool pack(Graph *g, const Few *f, Value **packed, Value **scale) {
-    const int64_t blocks = (f->k + f->block - 1) / f->block, bytes = f->block * f->bits / 8, per = 8 / f->bits;
+    const int64_t blocks = (f->k + f->sums - 1) / f->sums, bytes = f->sums * f->bits / 8, per = 8 / f->bits;
     Tensor *q = tensor_new(g->arena, type_make(DT_U8, 3, (Dim[]){ f->n, blocks, bytes }));
     Tensor *s = tensor_new(g->arena, type_make(DT_F32, 2, (Dim[]){ f->n, blocks }));
     uint8_t *to = memset(q->data, 0, (size_t)(f->n * blocks * bytes));
     for (int64_t n = 0; n < f->n; n++, to += blocks * bytes) {
         for (int64_t b = 0; b < blocks; b++)
             ((float *)s->data)[n * blocks + b]
-                = ((const float *)f->scale->data)[b * f->s_row + n * f->s_column];
+                = ((const float *)f->scale->data)[b * f->sums / f->block * f->s_row + n * f->s_column];
         for (int64_t k = 0; k < f->k; k++) {
             int64_t number;
             if (!number_at(f, k, n, &number)) return false;
@@ -96,7 +100,7 @@ static Value *product_of_bits(Graph *g, Node *n, const Few *f) {
     if (!pack(g, f, &packed, &scale)) return NULL;
     Node *y = graph_node(g, OP_MatMulBits, 3, (Value *[]){ n->in[0], packed, scale }, 1);
     node_set_int(y, "bits", f->bits);
-    node_set_int(y, "block", f->block);
+    node_set_int(y, "block", f->sums);
     node_set_int(y, "k", f->k);
     return b_finish(y);
 }
@@ -138,6 +142,7 @@ static void visit(Rewrite *r, Graph *g, const Options *o) {
                    columns = product && f.block >= f.k;
         const bool bits = product && (dear ? !columns : type_bytes(&n->in[1]->type) > FOLDED)
             && n->in[0]->type.dtype == DT_F32 && n->in[0]->type.rank > 1;
+        if (bits && !dear && f.sums > LONGEST && (columns || f.block % LONGEST == 0)) f.sums = LONGEST;
         Value *y = bits ? product_of_bits(g, n, &f) : NULL;
         if (y) rewrite_set(r, n->out[0], y);
         else if (n->op == OP_Conv || columns) as_constant(r, g, n);
