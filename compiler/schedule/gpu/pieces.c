@@ -53,6 +53,11 @@ static bool has_floats(const Plan *p, const Kernel *k) {
     return true;
 }
 
+// Sums of shares lie in memory that nothing else has meanwhile: no more of them than a quarter of the operands.
+static bool has_room(const ProductShape *s, const MatrixBlock *b, int64_t shares) {
+    return shares == 1 || 4 * blocks_of(s, b) * shares * b->bm * b->bn <= s->batch * s->k * (s->m + s->n);
+}
+
 void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without) {
     const MatrixBlock *best = NULL;
     int64_t best_shares = 1;
@@ -64,7 +69,7 @@ void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without)
         for (int64_t shares = 1; shares <= MOST_MATRIX_SHARES; shares *= 2) {
             const MatrixShares one = { *b, shares };
             const double time = time_of(s, b, shares, k->kind == KERNEL_GEMM);
-            if (!gpu_matrix_fits(s, &one) || time >= without) continue;
+            if (!gpu_matrix_fits(s, &one) || !has_room(s, b, shares) || time >= without) continue;
             without = time;
             best = b;
             best_shares = shares;
