@@ -107,14 +107,16 @@ static DimItem combine_items(Graph *g, Op op, DimItem x, DimItem y) {
     return combine_ranges(op, with_range(g, x), with_range(g, y));
 }
 
+// How long the result of two lists is, element by element; a single one meets all of the other's. -1: they do not fit.
+static int common(int a, int b) { return a == 1 || a == b ? b : b == 1 ? a : -1; }
+
 static bool of_binary(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     DimItem x[MAX_DIM_VALUES], y[MAX_DIM_VALUES];
     int nx, ny;
     if (!items_of(g, n->in[0], x, &nx, steps) || !items_of(g, n->in[1], y, &ny, steps)) return false;
-    if (nx != ny && nx != 1 && ny != 1) return false;
-    *count = nx == 1 ? ny : nx;
+    *count = common(nx, ny);
     for (int i = 0; i < *count; i++) out[i] = combine_items(g, n->op, x[nx == 1 ? 0 : i], y[ny == 1 ? 0 : i]);
-    return true;
+    return *count >= 0;
 }
 
 static bool of_where(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
@@ -123,12 +125,13 @@ static bool of_where(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
     if (!items_of(g, n->in[0], c, &nc, steps) || !items_of(g, n->in[1], x, &nx, steps)
         || !items_of(g, n->in[2], y, &ny, steps))
         return false;
-    *count = nc > 1 ? nc : nx > 1 ? nx : ny;
+    int n_values = common(nx, ny);
+    *count = n_values < 0 ? -1 : common(nc, n_values);
     for (int i = 0; i < *count; i++) {
         DimItem which = c[nc == 1 ? 0 : i], a = x[nx == 1 ? 0 : i], b = y[ny == 1 ? 0 : i];
         out[i] = !which.known || which.is.symbolic ? either(g, a, b) : which.is.v ? a : b;
     }
-    return true;
+    return *count >= 0;
 }
 
 static bool of_gather(Graph *g, Node *n, DimItem *out, int *count, int *steps) {
