@@ -573,9 +573,9 @@ void burn_vk_close(burn_vk *vk);
  *
  * They take any memory, and copy what the GPU does not see for each call. Memory of burn_gpu_memory() it does see:
  * parameters, optimizer state and tensors there stay on the device between calls, and a workspace there saves the call
- * its own. The host reads and writes it as any
- * other while no call runs. All of it, workspaces and constants lie in one buffer on one device, the one that
- * BURN_VK_DEVICE names, which the first call opens; or on several, of which each thread uses one. */
+ * its own. The host reads and writes it as any other while no call runs. All of it, workspaces and constants lie in one
+ * buffer on one device, the one that BURN_VK_DEVICE names, which the first call opens; or on several, of which each
+ * thread uses one. */
 
 /* From now on this thread uses the device that burn_vk_open finds by this name or number; NULL: the one that threads
  * use without it. Opens it. Calls of threads that use different devices run at the same time. To a call memory of

@@ -39,9 +39,7 @@ static const char *why_frozen(const Options *o, const Use *u) {
 static Uses find_uses(Arena *a, const Options *o, const Graph *model, const Training *t) {
     Uses all = { .scratch = a, .frozen = o->frozen_norm };
     uses_find(&all, model, model);
-    bool *outputs = NEW_ARRAY(a, bool, model->outputs.n + 1);
-    losses_outputs(&t->losses, outputs);
-    uses_idle(&all, model, outputs);
+    uses_idle(&all, model, losses_outputs(a, &t->losses, model));
     return all;
 }
 

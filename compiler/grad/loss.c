@@ -225,9 +225,11 @@ bool losses_read(LossTerms *terms, const Graph *model, const Options *o) {
     return true;
 }
 
-void losses_outputs(const LossTerms *terms, bool *marks) {
+bool *losses_outputs(Arena *a, const LossTerms *terms, const Graph *model) {
+    bool *marks = NEW_ARRAY(a, bool, model->outputs.n + 1);
     for (int i = 0; i < terms->n; i++)
         for (int k = 0; k < terms->at[i].n_outputs; k++) marks[terms->at[i].outputs[k]] = true;
+    return marks;
 }
 
 // ---------------------------------------------------------------- graphs

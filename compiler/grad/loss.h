@@ -25,7 +25,7 @@ typedef VEC(LossTerm) LossTerms;
 
 // Reads the options; false with diagnostics.
 bool losses_read(LossTerms *terms, const Graph *model, const Options *o);
-void losses_outputs(const LossTerms *terms, bool *marks);      // which of the model's outputs they are computed of
+bool *losses_outputs(Arena *a, const LossTerms *terms, const Graph *model);     // for each output: is one of it?
 // Inputs for what the losses want besides the model's outputs; false with diagnostics.
 bool losses_targets(LossTerms *terms, Graph *g);
 // The sum of the losses of the graph's outputs in f32, once it has these inputs; NULL with diagnostics.

@@ -320,9 +320,7 @@ bool parameters_make(Training *t, Graph *model, const Options *o) {
     bool ok = o->weights.n || untie_by_options(&all, model, o);          // for a file it has been done
     if (ok) part_still(&all, model);
     if (ok) split_statistics(&all, model);
-    bool *outputs = NEW_ARRAY(scratch, bool, model->outputs.n + 1);
-    losses_outputs(&t->losses, outputs);
-    if (ok && !t->jvp) select_used(&all, model, outputs);               // tangents are of all outputs
+    if (ok && !t->jvp) select_used(&all, model, losses_outputs(scratch, &t->losses, model));    // tangents: of all
     all.places = select_places(&all, model);
     ok = ok && select_learning(&all, model, o) && groups_find(t, &all);
     if (ok) part_still(&all, model);
