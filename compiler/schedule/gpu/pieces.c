@@ -53,9 +53,12 @@ static bool has_floats(const Plan *p, const Kernel *k) {
     return true;
 }
 
-// Sums of shares lie in memory that nothing else has meanwhile: no more of them than a quarter of the operands.
+// Sums of shares lie in memory that nothing else has meanwhile: no more of them than a quarter of the operands, or than
+// a device's cache keeps for whoever adds them up.
 static bool has_room(const ProductShape *s, const MatrixBlock *b, int64_t shares) {
-    return shares == 1 || 4 * blocks_of(s, b) * shares * b->bm * b->bn <= s->batch * s->k * (s->m + s->n);
+    const int64_t kept = 8 << 20, sums = blocks_of(s, b) * shares * b->bm * b->bn,
+                  operands = s->batch * s->k * (s->m + s->n);
+    return shares == 1 || sums * (int64_t)sizeof(float) <= kept || 4 * sums <= operands;
 }
 
 void gpu_pieces(const Plan *p, Kernel *k, const ProductShape *s, double without) {
