@@ -308,7 +308,7 @@ const Command *options_parse(Arena *a, CommandOptions *o, int argc, char **argv)
         argc--;
         argv++;
     } else c = &commands[0];
-    *o = (CommandOptions){ .compile = { .embed_limit = -1, .string_bytes = 256, .part_us = 12 },
+    *o = (CommandOptions){ .compile = { .embed_limit = -1, .string_bytes = 256, .part_us = 3 },
         .seconds = c->bit == TUNE ? 60 : 2,
         .rtol = -1,
         .atol = -1,

@@ -363,7 +363,7 @@ int main(int argc, char **argv) {
         c->path = argv[i];
         c->options = (Options){ .target = "generic", .model = "net.txt", .name = "net", .quiet = true };
         c->options.embed_limit = 1 << 20;
-        c->options.part_us = 12;
+        c->options.part_us = 3;
         c->options.string_bytes = 256;
         case_read(c);
         if (!backend_target(c->options.target, &c->options.machine)) fatal(EXIT_USAGE, "%s: its target", c->path);

@@ -19,7 +19,6 @@ static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, f
 static const double pack_rate = 8;                      // ... that are put into panels
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
 enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
-static const double near_part = 0.25;                   // of the least time of a worker: that of a part
 static const double slack = 0.02;                       // of a kernel's time: what more parts may cost
 // of the time that reading what all parts read takes: what is not hidden behind arithmetic
 static const double seen = 0.25;
@@ -43,7 +42,7 @@ int parts_workers(const Options *o, double ns, double uneven) {
 // Parts for each of so many workers of a kernel that takes so long.
 static int parts_each(const Options *o, int workers, double ns) {
     int each = MOST_EACH;
-    while (each > 1 && ns < 1e3 * near_part * o->part_us * workers * each) each--;
+    while (each > 1 && ns < 1e3 * o->part_us * workers * each) each--;
     return each;
 }
 
@@ -215,7 +214,7 @@ static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, 
     for (int i = 0; i < 2; i++) {
         Work w = contraction_work(g, k, workers, i);
         if (i && dim_upper(g, k->gemm.m) == 1) break;   // gemv.c
-        Grid grid = grid_best(&w, workers, 1e3 * near_part * o->part_us);
+        Grid grid = grid_best(&w, workers, 1e3 * o->part_us);
         if (grid.ns >= best.ns) continue;
         best = grid;
         *axis = i;
@@ -282,7 +281,7 @@ static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
 static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     if (k->kind == KERNEL_GEMM) return contraction_grid(g, k, o, workers, axis);
     Work w = conv_work(g, k, workers);
-    return grid_best(&w, workers, 1e3 * near_part * o->part_us);
+    return grid_best(&w, workers, 1e3 * o->part_us);
 }
 
 // The same by one worker, who reads and copies as much as one part of all does.
