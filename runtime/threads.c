@@ -229,13 +229,16 @@ static int work(Pool *p, int t)
     return done;
 }
 
-/* Its own parts, then those of threads that are late. */
-static int work_all(Pool *p, int self)
+/* Its own parts, then those of threads that are late. True: it has done the last of all. What is done is told at once,
+ * before it looks for more: the caller may be waiting for just that. */
+static bool work_all(Pool *p, int self)
 {
-    int done = work(p, self);
-    for (int i = 1; i < p->count; i++)
-        done += work(p, (self + i) % p->count);
-    return done;
+    for (int i = 0; i < p->count; i++) {
+        const int done = work(p, (self + i) % p->count);
+        if (done && atomic_fetch_sub(&p->pending, done) == done)
+            return true;
+    }
+    return false;
 }
 
 static void sleep_until_work(Pool *p, Slot *s)
@@ -261,10 +264,9 @@ static void *worker(void *argument)
             sleep_until_work(p, s);
             continue;
         }
-        note_processor(s);
-        const int done = work_all(p, w.thread);
-        if (done && atomic_fetch_sub(&p->pending, done) == done && atomic_load(&p->waits))
+        if (work_all(p, w.thread) && atomic_load(&p->waits))
             wake(p, &p->waits);
+        note_processor(s);
     }
     return NULL;
 }
@@ -295,8 +297,7 @@ static void pool_run(void *pool, int parts, void (*task)(void *argument, int par
     for (int t = p->count - 1; t >= 0; t--)
         if (t < parts)
             post(p, t, p->runs << LEFT_BITS | (uint64_t)((parts - t + p->count - 1) / p->count), task, argument);
-    const int done = work_all(p, 0);
-    if (atomic_fetch_sub(&p->pending, done) != done)
+    if (!work_all(p, 0))
         while (!look(p, all_done, NULL)) {
             atomic_store(&p->waits, 1);
             if (!all_done(p, NULL))

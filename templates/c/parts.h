@@ -19,10 +19,11 @@ typedef struct burn_share {
 } burn_share;
 
 typedef struct burn_work {
-    burn_share share[BURN_WORKERS];
     void (*task)(void *argument, int worker, int part);
     void *argument;
     int workers;
+    unsigned char apart[64]; /* those above are only read */
+    burn_share share[BURN_WORKERS];
 } burn_work;
 
 /* A part of the share, the first for its own worker, the last for others; -1: none is left. */
@@ -51,6 +52,14 @@ static void burn_worker(void *argument, int worker)
             w->task(w->argument, worker, part);
 }
 
+/* Where each worker has one part, it is that of its number: there is nothing to take but whole workers, which the pool
+ * does. */
+static void burn_worker_part(void *argument, int worker)
+{
+    const burn_work *const w = (const burn_work *)argument;
+    w->task(w->argument, worker, worker);
+}
+
 static void burn_parts(const burn_threads *threads, int workers, int parts,
                        void (*task)(void *argument, int worker, int part), void *argument)
 {
@@ -58,11 +67,12 @@ static void burn_parts(const burn_threads *threads, int workers, int parts,
     w.task = task;
     w.argument = argument;
     w.workers = workers;
-    for (int i = 0; i < workers; i++)
+    for (int i = 0; i < workers && parts != workers; i++)
         w.share[i].left = (uint32_t)(parts * (i + 1) / workers) << 16 | (uint32_t)(parts * i / workers);
+    void (*const worker)(void *, int) = parts == workers ? burn_worker_part : burn_worker;
     if (threads)
-        threads->run(threads->pool, workers, burn_worker, &w);
+        threads->run(threads->pool, workers, worker, &w);
     else
         for (int i = 0; i < workers; i++)
-            burn_worker(&w, i);
+            worker(&w, i);
 }
