@@ -14,7 +14,9 @@
 
 // the first chunk; each is twice the one before, as scratch arenas are many and small
 #define FIRST_BYTES ((size_t)4 << 10)
+#ifndef CHUNK_BYTES                             // less in the fuzzer's build, whose allocator maps larger ones anew
 #define CHUNK_BYTES ((size_t)256 << 10)         // up to this
+#endif
 #define LARGE_BYTES ((size_t)64 << 10)          // from here on a block has its own chunk, so that chunks waste little
 
 typedef struct Chunk Chunk;

@@ -11,9 +11,11 @@
 #if defined(__GNUC__)
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define NORETURN __attribute__((noreturn))
+#define OUT_OF_LINE __attribute__((noinline))   // what is rare and has a large frame
 #else
 #define PRINTF_LIKE(f, a)
 #define NORETURN
+#define OUT_OF_LINE
 #endif
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

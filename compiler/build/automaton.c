@@ -207,14 +207,27 @@ static size_t hash_core(const int *core, int n, Side before) {
     return (size_t)h;
 }
 
+// Where the state of this core is, or belongs.
+static int *dfa_slot(const Maker *m, const int *core, int n, Side before) {
+    for (size_t at = hash_core(core, n, before) & m->mask;; at = (at + 1) & m->mask) {
+        const DfaState *s = m->table[at] ? &m->dfa.at[m->table[at] - 1] : NULL;
+        if (!s || (s->n == n && s->before == before && (!n || !memcmp(s->core, core, sizeof *core * (size_t)n))))
+            return &m->table[at];
+    }
+}
+
+static void table_grow(Maker *m) {
+    m->mask = m->mask ? 2 * m->mask + 1 : 63;
+    m->table = NEW_ARRAY(m->arena, int, m->mask + 1);
+    for (int i = 0; i < m->dfa.n; i++)
+        *dfa_slot(m, m->dfa.at[i].core, m->dfa.at[i].n, m->dfa.at[i].before) = i + 1;
+}
+
 static int dfa_state(Maker *m, int *core, int n, Side before) {
     qsort(core, (size_t)n, sizeof *core, by_number);
-    size_t at = hash_core(core, n, before) & m->mask;
-    for (; m->table[at]; at = (at + 1) & m->mask) {
-        const DfaState *s = &m->dfa.at[m->table[at] - 1];
-        if (s->n == n && s->before == before && (!n || !memcmp(s->core, core, sizeof *core * (size_t)n)))
-            return m->table[at] - 1;
-    }
+    if (2 * (size_t)m->dfa.n >= m->mask) table_grow(m);
+    int *slot = dfa_slot(m, core, n, before);
+    if (*slot) return *slot - 1;
     if (m->dfa.n >= MAX_DFA) {
         m->failed = true;
         return 0;
@@ -222,15 +235,13 @@ static int dfa_state(Maker *m, int *core, int n, Side before) {
     VEC_PUSH(m->arena, m->dfa,
         (DfaState){
             .core = arena_copy(m->arena, core, sizeof *core * (size_t)(n ? n : 1)), .n = n, .before = before });
-    m->table[at] = m->dfa.n;
+    *slot = m->dfa.n;
     return m->dfa.n - 1;
 }
 
 static void make_subsets(Maker *m) {
     int *core = NEW_ARRAY(m->arena, int, m->nfa.n + 1);
     bool *taken = NEW_ARRAY(m->arena, bool, m->nfa.n + 1);
-    m->mask = (1 << 15) - 1;
-    m->table = NEW_ARRAY(m->arena, int, m->mask + 1);
     core[0] = m->start;
     dfa_state(m, core, 1, SIDE_EDGE);
     for (int i = 0; i < m->dfa.n && !m->failed; i++) {
@@ -293,9 +304,11 @@ static bool refine(Partition *p, int *table, size_t mask, int *fresh) {
 
 static void merge(const Maker *m, Automaton *out) {
     Partition p = { m, NEW_ARRAY(m->arena, int, m->dfa.n), 1 };
-    int *fresh = NEW_ARRAY(m->arena, int, m->dfa.n), *table = NEW_ARRAY(m->arena, int, m->mask + 1);
+    size_t mask = 1;
+    while (mask <= 2 * (size_t)m->dfa.n) mask *= 2;
+    int *fresh = NEW_ARRAY(m->arena, int, m->dfa.n), *table = NEW_ARRAY(m->arena, int, mask--);
     for (int s = 0; s < m->dfa.n; s++) p.group[s] = m->dfa.at[s].accepts;
-    while (refine(&p, table, m->mask, fresh)) continue;
+    while (refine(&p, table, mask, fresh)) continue;
     int *next = NEW_ARRAY(m->arena, int, p.n * m->n_classes);
     bool *accepts = NEW_ARRAY(m->arena, bool, p.n);
     for (int s = 0; s < m->dfa.n; s++) {                // state 0 is met first, so it stays 0

@@ -149,6 +149,7 @@ static Dim dim_atom(Graph *g, Atom atom) {
 }
 
 // ---- operations
+// Those on symbols stand apart: their frames are large, and most sizes are constants.
 
 Symbol *graph_symbols(Graph *g, int *n) {
     Graph *root = graph_root(g);
@@ -220,9 +221,7 @@ void term_factors(const Term *p, const Term *q, Term *out) {
         out->atom[out->n++] = v == q->n || (u < p->n && p->atom[u] <= q->atom[v]) ? p->atom[u++] : q->atom[v++];
 }
 
-Dim dim_add(Graph *g, Dim a, Dim b) {
-    if (dim_is_const(a) && dim_is_const(b)) return plus(a, b);
-    if (a == 0 || b == 0) return a == 0 ? b : a;
+static OUT_OF_LINE Dim added(Graph *g, Dim a, Dim b) {
     Sum s, t;
     sum_of(g, a, &s);
     sum_of(g, b, &t);
@@ -230,8 +229,13 @@ Dim dim_add(Graph *g, Dim a, Dim b) {
     return dim_intern(g, &s);
 }
 
-Dim dim_sub(Graph *g, Dim a, Dim b) {
-    if (b == 0 || a == b) return b == 0 ? a : 0;
+Dim dim_add(Graph *g, Dim a, Dim b) {
+    if (dim_is_const(a) && dim_is_const(b)) return plus(a, b);
+    if (a == 0 || b == 0) return a == 0 ? b : a;
+    return added(g, a, b);
+}
+
+static OUT_OF_LINE Dim subtracted(Graph *g, Dim a, Dim b) {
     Sum s, t;
     sum_of(g, a, &s);
     sum_of(g, b, &t);
@@ -242,12 +246,15 @@ Dim dim_sub(Graph *g, Dim a, Dim b) {
     return dim_intern(g, &s);
 }
 
+Dim dim_sub(Graph *g, Dim a, Dim b) {
+    if (b == 0 || a == b) return b == 0 ? a : 0;
+    if (dim_is_const(a) && dim_is_const(b) && a > b) return a - b;
+    return subtracted(g, a, b);
+}
+
 Dim dim_offset(Graph *g, Dim d, int64_t k) { return k >= 0 ? dim_add(g, d, k) : dim_sub(g, d, -k); }
 
-Dim dim_mul(Graph *g, Dim a, Dim b) {
-    if (dim_is_const(a) && dim_is_const(b)) return times(a, b);
-    if (a == 0 || b == 0) return 0;
-    if (a == 1 || b == 1) return a == 1 ? b : a;
+static OUT_OF_LINE Dim multiplied(Graph *g, Dim a, Dim b) {
     Sum x, y, s;
     sum_of(g, a, &x);
     sum_of(g, b, &y);
@@ -261,6 +268,13 @@ Dim dim_mul(Graph *g, Dim a, Dim b) {
             sum_add(&s, t);
         }
     return dim_intern(g, &s);
+}
+
+Dim dim_mul(Graph *g, Dim a, Dim b) {
+    if (dim_is_const(a) && dim_is_const(b)) return times(a, b);
+    if (a == 0 || b == 0) return 0;
+    if (a == 1 || b == 1) return a == 1 ? b : a;
+    return multiplied(g, a, b);
 }
 
 // t / d when d divides it, as a product of symbols, exactly.
@@ -321,10 +335,7 @@ static bool cancel(Sum *x, Sum *y) {
     return any;
 }
 
-Dim dim_div(Graph *g, Dim a, Dim b) {
-    if (b == 0) return 0;                       // the caller diagnoses a divisor of 0; here nothing may trap
-    if (a == b || b == 1) return b == 1 ? a : 1;
-    if (dim_is_const(a) && dim_is_const(b)) return a / b;
+static OUT_OF_LINE Dim divided(Graph *g, Dim a, Dim b) {
     Sum x, d, whole, rest;
     sum_of(g, a, &x);
     sum_of(g, b, &d);
@@ -365,6 +376,13 @@ Dim dim_div(Graph *g, Dim a, Dim b) {
         return dim_add(g, w, dim_div(g, dim_add(g, num, dim_mul(g, den, c)), dim_mul(g, den, b)));
     }
     return dim_add(g, w, dim_atom(g, (Atom){ .symbol = -1, .num = dim_intern(g, &rest), .den = b }));
+}
+
+Dim dim_div(Graph *g, Dim a, Dim b) {
+    if (b == 0) return 0;                       // the caller diagnoses a divisor of 0; here nothing may trap
+    if (a == b || b == 1) return b == 1 ? a : 1;
+    if (dim_is_const(a) && dim_is_const(b)) return a / b;
+    return divided(g, a, b);
 }
 
 Dim dim_ceil_div(Graph *g, Dim a, Dim b) {

@@ -158,17 +158,18 @@ bool shape_map(Node *n) {
 // The expression's postorder, run over blocks of elements.
 
 enum { BLOCK = 256 };
-// value[node][BLOCK], offset[input][BLOCK]
-typedef struct Blocks { ExprOrder o; Scalar *value; int64_t *offset; } Blocks;
+// value[node][width], offset[input][width]; width: BLOCK, or all elements where they are fewer
+typedef struct Blocks { ExprOrder o; size_t width; Scalar *value; int64_t *offset; } Blocks;
 
 static void run_operation(const Blocks *g, int i, int count) {
     const Expr *e = g->o.at[i];
     const int *a = g->o.arg[i];
-    Scalar *v = &g->value[(size_t)i * BLOCK];
-    const Scalar *x = &g->value[(size_t)a[0] * BLOCK], *y = &g->value[(size_t)(a[1] >= 0 ? a[1] : a[0]) * BLOCK];
+    const size_t width = g->width;
+    Scalar *v = &g->value[(size_t)i * width];
+    const Scalar *x = &g->value[(size_t)a[0] * width], *y = &g->value[(size_t)(a[1] >= 0 ? a[1] : a[0]) * width];
     DType d = e->a[0]->dtype;
     if (e->op == E_Select) {
-        const Scalar *z = &g->value[(size_t)a[2] * BLOCK];
+        const Scalar *z = &g->value[(size_t)a[2] * width];
         for (int k = 0; k < count; k++) v[k] = x[k].i ? y[k] : z[k];
     } else if (e->op == E_Cast) {
         for (int k = 0; k < count; k++) v[k] = eval_cast_scalar(d, e->dtype, e->c.i != 0, x[k]);
@@ -196,11 +197,11 @@ static void load_block(const Tensor *t, const int64_t *at, Scalar *v, int count)
 static void run_block(const Blocks *g, Tensor *const *in, int count) {
     for (int i = 0; i < g->o.n; i++) {
         const Expr *e = g->o.at[i];
-        Scalar *v = &g->value[(size_t)i * BLOCK];
+        Scalar *v = &g->value[(size_t)i * g->width];
         if (e->op == E_Const) {
             for (int k = 0; k < count; k++) v[k] = e->c;
         } else if (e->op == E_Arg) {
-            const int64_t *at = &g->offset[(size_t)e->c.i * BLOCK];
+            const int64_t *at = &g->offset[(size_t)e->c.i * g->width];
             load_block(in[e->c.i], at, v, count);
         } else {
             run_operation(g, i, count);
@@ -237,10 +238,10 @@ bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
         if (dtype_class(in[i]->type.dtype) == CLASS_COMPLEX) return false;
     const Type *t = &out[0]->type;
     int64_t count = type_count(t);
-    Blocks g;
+    Blocks g = { .width = count < BLOCK ? (size_t)count : BLOCK };
     order_make(&g.o, node_expr(n));
-    g.value = scratch_new((size_t)g.o.n * BLOCK, sizeof *g.value);
-    g.offset = scratch_new((size_t)(n->n_in + 1) * BLOCK, sizeof *g.offset);
+    g.value = scratch_new((size_t)g.o.n * g.width, sizeof *g.value);
+    g.offset = scratch_new((size_t)(n->n_in + 1) * g.width, sizeof *g.offset);
     Cursor *cursors = scratch_new((size_t)n->n_in + 1, sizeof *cursors);
     for (int i = 0; i < n->n_in; i++) {
         cursors[i] = (Cursor){ .at = 0 };
@@ -248,9 +249,9 @@ bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
     }
     for (int64_t done = 0; done < count; done += BLOCK) {
         int block = count - done < BLOCK ? (int)(count - done) : BLOCK;
-        for (int i = 0; i < n->n_in; i++) cursor_block(&cursors[i], t, &g.offset[(size_t)i * BLOCK], block);
+        for (int i = 0; i < n->n_in; i++) cursor_block(&cursors[i], t, &g.offset[(size_t)i * g.width], block);
         run_block(&g, in, block);
-        const Scalar *result = &g.value[(size_t)(g.o.n - 1) * BLOCK];
+        const Scalar *result = &g.value[(size_t)(g.o.n - 1) * g.width];
         for (int k = 0; k < block; k++) element_set(out[0], done + k, result[k]);
     }
     free(cursors), free(g.value), free(g.offset);

@@ -67,7 +67,7 @@ const OpInfo op_table[OP_COUNT] = {
 
 bool op_find(const char *name, Op *out) {
     for (int i = 1; i < OP_COUNT; i++)
-        if (strcmp(op_table[i].name, name) == 0) {
+        if (*op_table[i].name == *name && !strcmp(op_table[i].name, name)) {
             *out = (Op)i;
             return true;
         }

@@ -14,7 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef POISONS                                          // the fuzzer's build: for more files a second
+#define MAX_STEPS INT64_C(200000)
+#else
 #define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
+#endif
 // of each move since the last that helped: few kernels have few orders
 #define IDLE_TRIALS 200
 // steps that use up what the one before them has made

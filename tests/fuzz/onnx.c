@@ -45,19 +45,9 @@ const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=2:malloc_context_size=2"; }
 
 // libFuzzer keeps what strings were compared with, for mutations of bytes: an eighth of the time, and mutate.c has
-// names of its own. These take the place of its functions (the link allows it); strings are checked as before.
-void __sanitizer_weak_hook_memcmp(void *, const void *, const void *, size_t, int);
-void __sanitizer_weak_hook_memcmp(void *pc, const void *a, const void *b, size_t n, int result) {
-    (void)pc, (void)a, (void)b, (void)n, (void)result;
-}
-void __sanitizer_weak_hook_strncmp(void *, const char *, const char *, size_t, int);
-void __sanitizer_weak_hook_strncmp(void *pc, const char *a, const char *b, size_t n, int result) {
-    (void)pc, (void)a, (void)b, (void)n, (void)result;
-}
-void __sanitizer_weak_hook_strcmp(void *, const char *, const char *, int);
-void __sanitizer_weak_hook_strcmp(void *pc, const char *a, const char *b, int result) {
-    (void)pc, (void)a, (void)b, (void)result;
-}
+// names of its own. The linker puts this in the place of its functions; strings are checked as before.
+void fuzz_compared(void);
+void fuzz_compared(void) {}
 
 // bytes allocated and not freed since the input began; 0: not counting
 static size_t live, allowed;
@@ -176,7 +166,7 @@ static void compile_bytes(Arena *a, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (ftruncate(model_file, 0) || pwrite(model_file, data, size, 0) != (ssize_t)size)
+    if (pwrite(model_file, data, size, 0) != (ssize_t)size || ftruncate(model_file, (off_t)size))
         fatal(EXIT_IO, "cannot write the input");
     memory_open(size);
     Arena *a = arena_new();

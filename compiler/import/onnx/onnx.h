@@ -226,7 +226,8 @@ typedef struct OnnxRow {
     const char *argument;
 } OnnxRow;
 const Support *onnx_support(Arena *a, int *n);          // all, for `burncc ops`
-// known: the operator exists in some version; newest: the last version of the domain, 0 when it has no operators
+// known: the operator exists in some version; newest, where there is no row: the last version of the domain, 0 when it
+// has no operators
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known, int *newest);
 #define ONNX(op, domain, since, until, fewest_in, most_in, fewest_out, most_out, builder, argument) \
     OnnxBuilder onnx_##builder;

@@ -26,17 +26,23 @@ const Support *onnx_support(Arena *a, int *n) {
     return all;
 }
 
+// The newest version that any operator of the domain is known in.
+static int newest_of(const char *domain) {
+    int newest = 0;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].is.until > newest && !strcmp(rows[i].is.domain, domain)) newest = rows[i].is.until;
+    return newest;
+}
+
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t opset, bool *known, int *newest) {
     const OnnxRow *found = NULL;
     *known = false;
-    *newest = 0;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const Support *is = &rows[i].is;
-        if (*is->domain != *domain || strcmp(is->domain, domain)) continue;
-        if (is->until > *newest) *newest = is->until;
-        if (*is->op != *op || strcmp(is->op, op)) continue;
+        if (*is->op != *op || strcmp(is->op, op) || strcmp(is->domain, domain)) continue;
         *known = true;
         if (is->since <= opset && opset <= is->until) found = &rows[i];
     }
+    *newest = found ? 0 : newest_of(domain);
     return found;
 }

@@ -7,10 +7,18 @@
 
 enum { MAX_IMAGE = 256 << 10 };                         // bytes that every second cache holds
 
+// Does the work of a convolution on one image fit 64 bits, with all that tiles*.c multiplies it by? More is nobody's.
+static bool fits_tiles(const Node *n) {
+    const Type *y = &n->out[0]->type;
+    int64_t left = (INT64_C(1) << 52) / max64(op_table[n->op].work(n), 1);
+    for (int i = 1; i < y->rank; i++) left /= max64(dim_upper(n->graph, y->dim[i]), 1);
+    return left > 0;
+}
+
 bool cpu_on_planes(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
     if (n->op != OP_Conv || node_int(n, "channels_last", 0) || x->dtype != DT_F32 || x->rank < 3 || x->rank > 5
-        || !type_is_static(w))
+        || !type_is_static(w) || !fits_tiles(n))
         return false;
     for (int i = 1; i < x->rank; i++)
         if (!dim_is_const(x->dim[i]) || !dim_is_const(n->out[0]->type.dim[i])) return false;
@@ -67,7 +75,7 @@ bool cpu_has_template(const Node *n, const Options *o) {
     if ((x->dtype != DT_F32 && !node_of_bytes(n) && !blas_takes_doubles(n, o)) || count == 0) return false;
     if (cpu_on_planes(n)) return true;
     if (n->op == OP_Conv)
-        return node_int(n, "channels_last", 0) && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1)
+        return node_int(n, "channels_last", 0) && x->rank >= 3 && x->rank <= 5 && fixed_from(x, 1) && fits_tiles(n)
             && (!node_of_bytes(n) ? n->in[0] != n->in[1] :
                     n->in[1]->data && (x->dtype != DT_U8 ? conv_q8(n) : conv_of_bytes(n)));
     int64_t k = dim_upper(n->graph, x->dim[x->rank - 1]);

@@ -94,8 +94,6 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     TileTarget target = template_target(o);
     GemmShape shape = template_gemm_shape(g, k);
     GemmTiles t = gemm_tiles(&shape, &target), recorded = t;
-    // panels are whole past n, so that no tile needs an edge of its own
-    if (!n_fixed) t.pack_b = 1;
     Record *r = tune_record(a, k, o, template_gemm_signature(a, g, k, &shape, "gemm"));
     if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) {
         t = recorded;

@@ -46,15 +46,15 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
     const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, l3 = (int64_t)target->l3;
     t.kc = part_of(s->k, depth_limit(target), 1);
-    t.pack_b = !s->b_packed && (s->bn != 1 || s->m >= 4 * t.mr);
-    const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && s->m >= 2 * t.mr
+    t.pack_b = !s->b_packed && (s->bn != 1 || s->open_n || s->m >= 4 * t.mr);
+    const bool pass = !s->b_packed && s->bn == 1 && !s->open_m && !s->open_n && s->m >= 2 * t.mr
         && tile_min(s->m, LONG) * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
     if (pass)
         t.pack_b = 2;
     t.pack_a = s->n > 2 * nr && (s->ak != 1 || (s->am % 1024 == 0 && t.mr > WAYS)) && s->m > 1;
     /* rows that are copied are so for each block: it is wide, of the L3 */
     const int64_t near = t.pack_a ? tile_max(l2 / 2, l3 / 4) : l2 / 2;
-    t.nc = t.pack_b == 1 ? part_of(s->n, near / (t.kc * 4), nr) : tile_ceil(s->n, nr) * nr;
+    t.nc = t.pack_b == 1 ? part_of(s->n, near / (t.kc * 4), nr) : tile_ceil(tile_min(s->n, INT64_MAX / 2), nr) * nr;
     if (pass)
         t.mc = s->m;
     else if (t.nc <= l2 / 2 / (t.kc * 4)) /* B stays near: rows of A are read, rows of C written, once and whole */

@@ -16,10 +16,11 @@ typedef struct TileTarget {
 extern const TileTarget TILE_GENERIC;
 
 /* Strides as the holes of gemm.c; b_packed: B is constant and will be packed by pack_gemm_b with nr = 16*nv;
- * open_m: m is the most it may be. */
+ * open_m, open_n: m, n is the most it may be. Where n is open panels are copied, whole past its end, so that no tile
+ * needs an edge of its own. */
 typedef struct GemmShape {
     int64_t batch, m, n, k, am, ak, bk, bn;
-    int b_packed, open_m;
+    int b_packed, open_m, open_n;
 } GemmShape;
 
 typedef struct GemmTiles {

@@ -628,28 +628,69 @@ Value *onnx_scan(OnnxNode *n) {
     return scan_sequence(n, n_carried, n->in, (int)n_x, n->in + n_carried, n->out) ? n->out[0] : NULL;
 }
 
-// Opset 8: input 0 is a list of lengths (not supported), and every other value has a batch in front.
-Value *onnx_scan_batched(OnnxNode *n) {
-    int64_t n_x = onnx_int(n, "num_scan_inputs", 0);
-    if (n_x < 1 || n_x > n->n_in - 1 || onnx_optional(n, 0))
-        return onnx_fail(n, "sequence_lens is not supported, or num_scan_inputs is wrong");
-    int count = n->n_in - 1, n_carried = count - (int)n_x;
-    for (int i = 1; i <= count; i++)
-        if (!onnx_input(n, i)) return NULL;
-    Dim batch = n->in[1]->type.rank ? n->in[1]->type.dim[0] : 0;
-    if (!dim_is_const(batch) || batch < 1 || batch > 256)
-        return onnx_fail(n, "the batch must be known and between 1 and 256");
+// The body of a loop over a batch: gathers each value's part and scans it.
+static Graph *batch_body(OnnxNode *n, int n_carried, int n_x) {
+    Graph *outer = n->g, *g = graph_body(outer, "batch");
+    const int count = n_carried + n_x;
+    Value **in = NEW_ARRAY(g->arena, Value *, count), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
+    Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
+    graph_input(g, "condition", type_make(DT_BOOL, 0, NULL));
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) ok = (in[i] = b_gather(g, n->in[1 + i], number, 0)) != NULL;
+    n->g = g;
+    ok = ok && scan_sequence(n, n_carried, in, n_x, in + n_carried, out);
+    n->g = outer;
+    if (!ok) return NULL;
+    graph_output(g, b_scalar(g, DT_BOOL, 1), "condition");
+    for (int i = 0; i < n->n_out; i++) graph_output(g, out[i], NULL);
+    return g;
+}
+
+static bool batch_loop(OnnxNode *n, int n_carried, int n_x, Dim batch) {
+    Graph *body = batch_body(n, n_carried, n_x);
+    Iteration it = { .n_scanned = n->n_out };
+    Node *node = body ? loop_finish(n, &it, body, NULL, NULL, &batch, false) : NULL;
+    for (int i = 0; i < n->n_out && node; i++) n->out[i] = node->out[i];
+    return node != NULL;
+}
+
+static bool batch_unrolled(OnnxNode *n, int n_carried, int n_x, int64_t batch) {
+    const int count = n_carried + n_x;
     Value **in = NEW_ARRAY(n->g->arena, Value *, count), ***out = NEW_ARRAY(n->g->arena, Value **, batch),
           **column = NEW_ARRAY(n->g->arena, Value *, batch);
     for (int64_t b = 0; b < batch; b++) {
         out[b] = NEW_ARRAY(n->g->arena, Value *, n->n_out);
         for (int i = 0; i < count; i++)
-            if (!(in[i] = b_remove(n->g, b_part(n->g, n->in[1 + i], 0, b, 1), 0))) return NULL;
-        if (!scan_sequence(n, n_carried, in, (int)n_x, in + n_carried, out[b])) return NULL;
+            if (!(in[i] = b_remove(n->g, b_part(n->g, n->in[1 + i], 0, b, 1), 0))) return false;
+        if (!scan_sequence(n, n_carried, in, n_x, in + n_carried, out[b])) return false;
     }
     for (int i = 0; i < n->n_out; i++) {
         for (int64_t b = 0; b < batch; b++) column[b] = out[b][i];
         n->out[i] = stack(n, column, batch, 0, false, NULL);
     }
+    return true;
+}
+
+// In place, that is; a scan of many steps, or of an open number, is one loop.
+static bool few_scans(OnnxNode *n, Dim batch, const Type *x) {
+    bool known = x->rank > 1 && dim_is_const(x->dim[1]) && x->dim[1] > 0 && few_nodes(n, x->dim[1], FEW_NODES);
+    return dim_is_const(batch) && batch > 0 && batch <= FEW_NODES
+        && few_nodes(n, batch * (known ? x->dim[1] : 1), FEW_NODES);
+}
+
+// Opset 8: input 0 is a list of lengths (not supported), and every other value has a batch in front.
+Value *onnx_scan_batched(OnnxNode *n) {
+    int64_t n_x = onnx_int(n, "num_scan_inputs", 0);
+    if (n_x < 1 || n_x > n->n_in - 1 || onnx_optional(n, 0))
+        return onnx_fail(n, "sequence_lens is not supported, or num_scan_inputs is wrong");
+    const int n_carried = n->n_in - 1 - (int)n_x;
+    for (int i = 1; i < n->n_in; i++)
+        if (!onnx_input(n, i)) return NULL;
+    Dim batch = n->in[1]->type.rank ? n->in[1]->type.dim[0] : 0;
+    for (int i = 1; i < n->n_in; i++)
+        if (!n->in[i]->type.rank || n->in[i]->type.dim[0] != batch)
+            return onnx_fail(n, "input %d has no batch in front, or not that of the others", i);
+    bool few = few_scans(n, batch, &n->in[1 + n_carried]->type);
+    if (!(few ? batch_unrolled(n, n_carried, (int)n_x, batch) : batch_loop(n, n_carried, (int)n_x, batch))) return NULL;
     return n->out[0];
 }
