@@ -583,6 +583,10 @@ void burn_vk_close(burn_vk *vk);
  * names is two, each with memory of its own. 0 or a negative code, with which the thread stays where it was. */
 int burn_gpu_use(const char *device);
 
+/* burn_vk_cache for this thread's device, before the first call; burn_vk_open, and so a first call, does it with what
+ * BURN_VK_CACHE says. The file is written at the end of a call whose kernels were new. */
+int burn_gpu_cache(const char *folder);
+
 /* Copies between devices and the host, whose memory both may be, when no call runs there: what a device has is slow to
  * read for the host itself. 0 or a negative code. */
 int burn_gpu_copy(void *to, const void *from, size_t bytes);

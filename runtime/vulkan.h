@@ -56,6 +56,11 @@ void burn_vk_leave(burn_vk *vk);
 /* What a SPIR-V module of so many words wants that the device has not, or has not turned on; NULL: nothing. */
 const char *burn_vk_lacks(const burn_vk *vk, const uint32_t *words, size_t count);
 
+/* What burn_vk_cache keeps, to make pipelines with, by any number of threads; VK_NULL_HANDLE: nothing is kept. Its file
+ * follows with burn_vk_pipelines_keep. */
+VkPipelineCache burn_vk_pipelines(const burn_vk *vk);
+void burn_vk_pipelines_keep(burn_vk *vk);
+
 /* A buffer of the caller as one to bind, write and read: `bytes` from its beginning. It was made with
  * VK_BUFFER_USAGE_TRANSFER_SRC_BIT and VK_BUFFER_USAGE_TRANSFER_DST_BIT, for the queue's family, and outlives *out;
  * burn_vk_buffer_free leaves it. */

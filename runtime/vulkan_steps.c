@@ -106,7 +106,8 @@ typedef struct {
     size_t place_count, place_room;
     size_t used, used_most; /* bytes of the places in use */
     Known *known;
-    size_t known_count, known_room, known_made; /* made: so many have their pipelines */
+    size_t known_count, known_room, known_made; /* made: so many have their pipelines, */
+    size_t known_kept; /* and so many were made when the file of burn_gpu_cache was looked at last */
     uint32_t near[NEAR]; /* by key: 1 + which of known was found last */
     Constants *constants;
     size_t constants_count, constants_room;
@@ -449,6 +450,10 @@ static int steps_end(burn_gpu_call *calls, int code)
     }
     if (own == BURN_OK)
         back_copy(s, staged);
+    if (own == BURN_OK && s->known_kept != s->known_made) {
+        burn_vk_pipelines_keep(s->vk);
+        s->known_kept = s->known_made;
+    }
     s->back_count = 0;
     list_clear(s); /* of which something is left after an error */
     for (size_t i = 0; i < s->place_count; i++)
@@ -583,6 +588,19 @@ int burn_gpu_copy(void *to, const void *from, size_t bytes)
     if (grown(s, (void **)&s->backs, s->back_count, &s->back_room, sizeof *s->backs))
         s->backs[s->back_count++] = (Back){ to, from, bytes };
     return steps_end(&s->calls, s->code);
+}
+
+int burn_gpu_cache(const char *folder)
+{
+    Device *d = device_used();
+    pthread_mutex_lock(&d->lock);
+    int code = steps_open(d);
+    if (code == BURN_OK && (code = burn_vk_cache(d->open->vk, folder)) != BURN_OK)
+        snprintf(error_text, sizeof error_text, "%s", burn_vk_last_error(d->open->vk));
+    if (code == BURN_OK)
+        d->open->known_kept = 0;
+    pthread_mutex_unlock(&d->lock);
+    return code;
 }
 
 void burn_gpu_usage(size_t *now, size_t *most)

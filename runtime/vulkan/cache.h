@@ -76,9 +76,11 @@ static bool cache_write(const burn_vk *vk, const unsigned char *data, size_t byt
     return ok;
 }
 
+VkPipelineCache burn_vk_pipelines(const burn_vk *vk) { return vk->cache; }
+
 /* After pipelines were made: the file follows if there is more to keep. What fails here costs the next start time, and
  * nothing else. */
-static void cache_keep(burn_vk *vk)
+void burn_vk_pipelines_keep(burn_vk *vk)
 {
     size_t bytes = 0;
     if (vk->cache == VK_NULL_HANDLE)

@@ -142,7 +142,7 @@ int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weight
     if (rc == BURN_OK)
         rc = pipelines_create(s);
     if (rc == BURN_OK)
-        cache_keep(vk);
+        burn_vk_pipelines_keep(vk);
     if (rc == BURN_OK)
         *out = s;
     else

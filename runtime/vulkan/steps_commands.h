@@ -74,8 +74,8 @@ static void *known_some(void *argument)
             return NULL;
         Known *k = &s->known[i];
         if (k->pipeline == VK_NULL_HANDLE)
-            k->result = pipeline_make(s->gpu.device, VK_NULL_HANDLE, s->layout, k->of->spirv, k->of->spirv_words,
-                &k->pipeline);
+            k->result = pipeline_make(s->gpu.device, burn_vk_pipelines(s->vk), s->layout, k->of->spirv,
+                k->of->spirv_words, &k->pipeline);
     }
 }
 

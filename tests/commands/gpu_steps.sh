@@ -79,6 +79,33 @@ for options in "--target generic" "--target vulkan" "--target vulkan --no-fuse" 
     close "the same numbers: $options" "sizes --target generic.txt" "sizes $options.txt"
 done
 
+# ---- what the driver makes of kernels is kept in a folder, written once: by the variable, and by a call
+cat >kept.c <<'END'
+#include "net.h"
+#include <burn.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+    static net_workspace ws;
+    static float x[64], y[5];
+    if (argc > 1 && (burn_gpu_cache("nowhere") != BURN_EIO || !strstr(burn_gpu_error(), "nowhere"))) return 2;
+    if (argc > 1 && burn_gpu_cache(argv[1])) return 3;
+    const int code = net_run(&ws, 1, x, y);
+    burn_gpu_close();
+    return code;
+}
+END
+mkdir by_variable by_call
+link kept.c net.o -o kept >out 2>err && BURN_VK_CACHE=by_variable ./kept
+result $? "keeps kernels where the variable says"
+was=$(stat -c '%i %s' by_variable/burn-*.vkcache)
+BURN_VK_CACHE=by_variable ./kept
+[ $? = 0 ] && [ "$was" ] && [ "$(stat -c '%i %s' by_variable/*)" = "$was" ]
+result $? "finds them there, and has nothing to write: $was"
+./kept by_call
+[ $? = 0 ] && [ "$(stat -c %s by_call/burn-*.vkcache)" = "${was#* }" ]
+result $? "keeps them where a call says"
+
 # a size of the run that no kernel has: of the input there is less than there might be
 cat >ends.txt <<'END'
 graph net(%0 x: f32[n,300], %1 y: f32[7]) {
