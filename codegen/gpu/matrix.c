@@ -155,6 +155,7 @@ void glsl_matrix(Printing *p, Shader *out) {
         holes[n++] = (Hole){ numbers[i].name, NULL, number_text(p->arena, numbers[i].value) };
     holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
     holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
+    text_printf(&body, "%s\n", template_text("glsl/units.glsl"));
     template_fill(p->arena, &body, "glsl/gemm_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, glsl_share_memory(p), body.at, out);
     out->points = batch * m * n_columns;

@@ -17,7 +17,7 @@
  *   BITS(x)           bits of a number
  *   EMPTY MASKED FIRST LAST SCORE FINISH      as attention.comp has them
  *
- * Matrices' dimensions carry marks, and gemm_mma.comp says why.
+ * Matrices' dimensions carry marks, and units.glsl says why.
  *
  * Threads: 32 * SUBGROUPS. Groups: ceil(M / BM) x (BATCH1 * BATCH2) x BATCH0. */
 #version 450
@@ -28,6 +28,8 @@
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+#include "units.glsl"
 layout(set = 0, binding = 0, std430) buffer Memory { uint16_t memory[]; };
 layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
 // holes
@@ -74,10 +76,6 @@ layout(local_size_x = 32 * SUBGROUPS) in;
 
 shared uvec4 block[POOL > ENDS ? POOL : ENDS];
 
-const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
-#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
-#define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
 #define LOAD_SUMS(x, from, step) coopMatLoadNV(x, block, from, step, false);
 /* a left factor that stays when something else comes to where it was loaded from */
 #define MATRIX_KEPT MATRIX_A

@@ -24,9 +24,6 @@
  *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
  *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
  *
- * Dimensions of matrices carry a mark of which axis they are, M, N or K: which factor a matrix is follows from its two,
- * and codegen/gpu/cooperative.c, which makes a module for VK_KHR_cooperative_matrix of this one, has to say so.
- *
  * Threads: 32 * (BM / WM) * (BN / WN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
 #extension GL_KHR_memory_scope_semantics : require
@@ -35,6 +32,8 @@
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+#include "units.glsl"
 layout(set = 0, binding = 0, std430) buffer Memory { uint16_t memory[]; };
 layout(set = 0, binding = 0, std430) buffer Memory8 { uvec4 memory8[]; };
 layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };
@@ -97,7 +96,6 @@ const int STRIP_ROW = WN / 4 + 1, STRIP = 16 * STRIP_ROW, STRIPS = STRIP * TEAM 
 const bool A_WHOLE = M % BM == 0 && K % BK == 0, B_WHOLE = K % BK == 0 && N % BN == 0;
 const int STEPS = (K + BK - 1) / BK, EACH_STEPS = (STEPS + SHARES - 1) / SHARES;      // all, and of a share
 const int FOURS = BM * BN / 4, TOGETHER = SHARES < 32 ? 32 / SHARES : 1;        // sums of a block; vectors on their way
-const int BAND = 8;    // workgroups that follow one another share this many rows of blocks, and so their operands
 
 layout(local_size_x = 32 * (BM / WM) * (BN / WN) * SLICES) in;
 
@@ -113,10 +111,6 @@ shared bool last;
 #define STRIP_BARRIER barrier()
 #endif
 
-const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
-#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
-#define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
 
 /* Eight elements of the left factor: those of row m from k on, or those of rows m to m + 7 at k. */
 uvec4 a_load(A_OWN own, int b, int m, int k)
@@ -154,30 +148,6 @@ uvec4 b_load(B_OWN own, int b, int k, int n)
             x[i / 2] |= B_AT(B_OWN_AT(b, n + i), k) << 16 * (i % 2);
 #endif
     return x;
-}
-
-/* The line of a block that vector i is of, where lines have so many. Eight neighbours are written at once: where lines
- * are shorter, those are of lines so far from each other that all of them meet other banks. */
-int line_of(int i, int row)
-{
-    const int line = i / row, at_once = row < 8 ? 8 / row : 1;
-    return line / 8 * 8 + line % at_once * (8 / at_once) + line % 8 / at_once;
-}
-
-/* Vector i of a block of rows of so many: its first row or column, and its first term. */
-ivec2 place(int i, int row, bool along_k)
-{
-    const int across = i % row * 8, down = line_of(i, row);
-    return along_k ? ivec2(down, across) : ivec2(across, down);
-}
-
-/* The block of this workgroup, in bands that go down before they go across. */
-ivec2 block_place()
-{
-    const int wide = (N + BN - 1) / BN, high = (M + BM - 1) / BM;
-    const int id = int(gl_WorkGroupID.y) * wide + int(gl_WorkGroupID.x);
-    const int first = id / (BAND * wide) * BAND, rows = min(BAND, high - first), rest = id - first * wide;
-    return ivec2(first + rest % rows, rest / rows) * ivec2(BM, BN);
 }
 
 /* The sums of row m, columns n to n + 3, those of them that there are. */
@@ -272,7 +242,7 @@ void main()
     const int b = int(gl_WorkGroupID.z) / SHARES, share = int(gl_WorkGroupID.z) % SHARES;
     const int my = part / ACROSS * WM, nx = part % ACROSS * WN;    // this subgroup's part of the block
     const int first = share * EACH_STEPS, stop = min(first + EACH_STEPS, STEPS);
-    const ivec2 at = block_place();
+    const ivec2 at = block_place((M + BM - 1) / BM, (N + BN - 1) / BN) * ivec2(BM, BN);
     MATRIX_C acc[WM / 16][WN / 16];
     MATRIX_A x[WM / 16];
     MATRIX_B y[WN / 16];

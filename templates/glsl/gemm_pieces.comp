@@ -27,8 +27,6 @@
  *                     each block, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element
  *
- * Dimensions of matrices are marked as those of gemm_mma.comp.
- *
  * Threads: 32 * (BM / WM) * (BN / WN). Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
 #extension GL_KHR_memory_scope_semantics : require
@@ -36,6 +34,8 @@
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+#include "units.glsl"
 layout(set = 0, binding = 0, std430) buffer Memory { float memory[]; };
 layout(set = 0, binding = 0, std430) buffer Memory4 { vec4 memory4[]; };
 layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };
@@ -95,7 +95,6 @@ const int STRIP_ROW = WN / 4 + 1, STRIP = 16 * STRIP_ROW, STRIPS = STRIP * TEAM;
 const bool A_WHOLE = M % BM == 0 && K % BK == 0, B_WHOLE = N % BN == 0 && K % BK == 0;
 const int STEPS = (K + BK - 1) / BK, EACH_STEPS = (STEPS + SHARES - 1) / SHARES;      // all, and of a share
 const int FOURS = BM * BN / 4, TOGETHER = SHARES < 32 ? 32 / SHARES : 1;        // sums of a block; vectors on their way
-const int BAND = 8;    // workgroups that follow one another share this many rows of blocks, and so their operands
 
 layout(local_size_x = 32 * (BM / WM) * (BN / WN)) in;
 
@@ -104,10 +103,6 @@ shared uvec4 block[BUFFER * BUFFERS > STRIPS ? BUFFER * BUFFERS : STRIPS];
 shared bool last;
 #endif
 
-const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
-#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
-#define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
 #define SUM_OF(x, y) ((x) + (y))
 
 struct Eight { vec4 low, high; };
@@ -160,29 +155,6 @@ float checked(float sum, int b, int m, int n, int first, int end)
     sum = 0.0;
     for (int k = first; k < min(end, K); k++) sum = fma(a_element(b, m, k), b_element(b, k, n), sum);
     return sum;
-}
-
-/* The line of a block that vector i is of, as gemm_mma.comp has it: eight neighbours are written to other banks each. */
-int line_of(int i, int row)
-{
-    const int line = i / row, at_once = row < 8 ? 8 / row : 1;
-    return line / 8 * 8 + line % at_once * (8 / at_once) + line % 8 / at_once;
-}
-
-/* Vector i of a block of rows of so many: its first row or column, and its first term. */
-ivec2 place(int i, int row, bool along_k)
-{
-    const int across = i % row * 8, down = line_of(i, row);
-    return along_k ? ivec2(down, across) : ivec2(across, down);
-}
-
-/* The block of this workgroup, in bands that go down before they go across. */
-ivec2 block_place()
-{
-    const int wide = (N + BN - 1) / BN, high = (M + BM - 1) / BM;
-    const int id = int(gl_WorkGroupID.y) * wide + int(gl_WorkGroupID.x);
-    const int first = id / (BAND * wide) * BAND, rows = min(BAND, high - first), rest = id - first * wide;
-    return ivec2(first + rest % rows, rest / rows) * ivec2(BM, BN);
 }
 
 /* The places of this thread's vectors, as far as the terms do not change them. */
@@ -299,7 +271,7 @@ void main()
     const int b = int(gl_WorkGroupID.z) / SHARES, share = int(gl_WorkGroupID.z) % SHARES;
     const int my = part / ACROSS * WM, nx = part % ACROSS * WN;    // this subgroup's part of the block
     const int first = share * EACH_STEPS, stop = min(first + EACH_STEPS, STEPS);
-    const ivec2 at = block_place();
+    const ivec2 at = block_place((M + BM - 1) / BM, (N + BN - 1) / BN) * ivec2(BM, BN);
     MATRIX_C acc[WM / 16][WN / 16];
     own(b, at);
     [[unroll]] for (int i = 0; i < WM / 16; i++)

@@ -48,6 +48,18 @@ static char *with_head(const char *text) {
     return out;
 }
 
+// The template with what it includes.
+static char *with_included(const char *text) {
+    static const char directive[] = "#extension GL_GOOGLE_include_directive : require\n#include \"units.glsl\"\n";
+    const char *at = strstr(text, directive), *units = template_text("glsl/units.glsl");
+    assert_true(at && units);
+    const size_t room = strlen(text) + strlen(units) + 1;
+    char *out = malloc(room);
+    assert_non_null(out);
+    snprintf(out, room, "%.*s%s%s", (int)(at - text), text, units, at + strlen(directive));
+    return out;
+}
+
 // The instruction that makes this id: opcodes of types and constants alone.
 static const uint32_t *maker(const SpirvModule *m, uint32_t id) {
     for (size_t i = 5; i < m->count; i += m->words[i] >> 16) {
@@ -130,7 +142,9 @@ static void test_units(void **state) {
                 { "BK", b->bk }, { "WM", b->wm }, { "WN", b->wn }, { "SLICES", b->slices },
                 { "A_WIDE", wide }, { "B_WIDE", wide } };
             SpirvModule m;
-            char *text = with_hole(template_text("glsl/gemm_mma.comp"), "SHARES", wide);
+            char *whole = with_included(template_text("glsl/gemm_mma.comp"));
+            char *text = with_hole(whole, "SHARES", wide);
+            free(whole);
             for (size_t i = 0; i < COUNT(holes); i++) {
                 char *next = with_hole(text, holes[i].name, holes[i].value);
                 free(text);
