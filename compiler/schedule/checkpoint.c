@@ -31,10 +31,6 @@ enum {
     LOWER = 8,                                          // without a budget: each target is this part less
     GAIN_PERCENT = 3                                    // and what all of them together must save, as in order.c
 };
-// without a budget: the share of the time that running again may take
-static const double spare_share = 0.01;
-// operations and bytes that a core does in a nanosecond, and what a call costs (as strips.c has them)
-static const double template_rate = 100, loop_rate = 10, byte_rate = 20, call_ns = 30;
 
 // from where it is made to where it is read last; earlier: the buffer's span before, -1: none
 typedef struct Span { int buffer, first, last, earlier; } Span;
@@ -71,9 +67,11 @@ typedef struct Search {
 } Search;
 
 // ---------------------------------------------------------------- what may run again
-static double kernel_ns(const Kernel *k) {
-    double compute = k->flops / (k->template ? template_rate : loop_rate), memory = (double)k->traffic / byte_rate;
-    return (compute > memory ? compute : memory) + call_ns;
+static double kernel_ns(const Kernel *k, const Rates *r) {
+    const bool product = k->template || k->kind == KERNEL_GEMM || k->kind == KERNEL_PRODUCT
+        || k->kind == KERNEL_ATTENTION;
+    double compute = k->flops / (product ? r->products : r->loops), memory = (double)k->traffic / r->bytes;
+    return (compute > memory ? compute : memory) + r->call;
 }
 
 static bool kernel_may_again(const Kernel *k) {
@@ -83,7 +81,7 @@ static bool kernel_may_again(const Kernel *k) {
     return true;
 }
 
-static void read_steps(Search *c, const Plan *p) {
+static void read_steps(Search *c, const Plan *p, const Rates *rates) {
     const Steps *s = c->s;
     for (int b = 0; b < s->buffers.n; b++) c->maker[b] = c->first_write[b] = c->last_write[b] = -1;
     for (int i = 0; i < s->n; i++)
@@ -101,7 +99,7 @@ static void read_steps(Search *c, const Plan *p) {
             const Kernel *k = p->kernels.at[s->at[i].kernel + m];
             c->may_again[i] = c->may_again[i] && kernel_may_again(k);
             c->is_loop[i] = c->is_loop[i] && k->kind == KERNEL_LOOP;
-            c->ns[i] += kernel_ns(k);
+            c->ns[i] += kernel_ns(k, rates);
         }
         for (int j = 0; j < s->at[i].uses.n; j++) {
             const Access *u = &s->at[i].uses.at[j];
@@ -368,7 +366,7 @@ static void set_kernels(Plan *p, const Search *c, Kernel *const *kernels, const 
     p->again_share = all > 0 ? again / all : 0;
 }
 
-static Search *search_new(Arena *a, Plan *p) {
+static Search *search_new(Arena *a, Plan *p, const Rates *rates) {
     memory_ends(p);
     Search *c = NEW(a, Search);
     *c = (Search){ .a = a, .s = steps_read(a, p), .spare = HUGE_VAL };
@@ -390,7 +388,7 @@ static Search *search_new(Arena *a, Plan *p) {
     c->next = NEW_ARRAY(a, int, buffers);
     c->now = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
     c->change = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
-    read_steps(c, p);
+    read_steps(c, p, rates);
     return c;
 }
 
@@ -435,13 +433,13 @@ static int64_t reach(Search *c, Plan *p, Kernel *const *kernels, int64_t budget)
 }
 
 // What costs next to nothing: the kernels are in the order of their runs then.
-void checkpoint_spare(Plan *p) {
+void checkpoint_spare(Plan *p, const Rates *rates) {
     Arena *a = arena_new();
-    Search *c = search_new(a, p);
+    Search *c = search_new(a, p, rates);
     Kernel *const *kernels = arena_copy(a, p->kernels.at, sizeof *kernels * (size_t)p->kernels.n);
     Sequence q = as_planned(c);
     const int64_t before = measure(c, &q).peak;
-    c->spare = spare_share * sequence_ns(c, &q);
+    c->spare = rates->spare * sequence_ns(c, &q);
     c->only_loops = true;
     int64_t peak = before, then;
     do {
@@ -455,9 +453,9 @@ void checkpoint_spare(Plan *p) {
     arena_free(a);
 }
 
-bool checkpoint_plan(Plan *p, int64_t budget) {
+bool checkpoint_plan(Plan *p, int64_t budget, const Rates *rates) {
     Arena *a = arena_new();
-    Search *c = search_new(a, p);
+    Search *c = search_new(a, p, rates);
     Kernel *const *kernels = arena_copy(a, p->kernels.at, sizeof *kernels * (size_t)p->kernels.n);
     int64_t least = reach(c, p, kernels, budget);
     bool fits = least >= 0 && least <= budget;

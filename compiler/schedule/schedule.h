@@ -159,10 +159,13 @@ bool strips_within(Plan *p, int64_t ram);
 // How many bytes behind the result of strips this input of theirs has to begin to be overwritten; false: never.
 bool strips_distance(const Plan *p, const Strips *s, const Value *in, int64_t *bytes);
 void strips_plan(Plan *p);                              // strips.c: which kernels go strip by strip together
+// Operations of products and of loops, and bytes, that a machine does in a nanosecond; what a call costs in these; the
+// share of the time that running again may take unasked
+typedef struct Rates { double products, loops, bytes, call, spare; } Rates;
 // checkpoint.c: memory_plan within a workspace of so many bytes, by kernels that run again; false with diagnostics
-bool checkpoint_plan(Plan *p, int64_t budget);
+bool checkpoint_plan(Plan *p, int64_t budget, const Rates *rates);
 // the order with those kernels twice that cost next to no time and save memory; memory_plan is still to come
-void checkpoint_spare(Plan *p);
+void checkpoint_spare(Plan *p, const Rates *rates);
 void order_plan(Plan *p);                               // order.c: the kernels in an order that needs less memory
 // memory.c: where inputs and outputs lie, fields that are updated in the struct that they came in
 void memory_ends(Plan *p);

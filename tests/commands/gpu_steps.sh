@@ -463,6 +463,48 @@ kept=$(grep -c '^k[0-9]*_[ab]n .* Mul$' out)
 [ "$work" -lt $((512 * 17001 * 4 * 3 / 2)) ] && [ "$kept" = 0 ]
 result $? "logits once, and nothing that is only multiplied is stored: $work, $kept"
 
+# what costs little is made again where that saves memory, unasked: the same bits, and less of it
+cat >again.c <<'END'
+#include <burncc/model.h>
+MODEL(net)
+{
+    Tensor x = input("x", F32, symbol("batch"), 3, 32, 32);
+    x = relu(batch_norm(conv2d(x, "a", 16, 3, .padding = 1), "an"));
+    x = relu(batch_norm(conv2d(x, "b", 16, 3, .padding = 1), "bn"));
+    x = relu(batch_norm(conv2d(x, "c", 16, 3, .padding = 1), "cn"));
+    output("scores", linear(flatten(x, 1), "out", 5));
+}
+END
+cat >bits.c <<'END'
+#include "net.h"
+#include <math.h>
+#include <stdio.h>
+static net_gradients_workspace work;
+static net_params params, grads;
+int main(void)
+{
+    static float x[4 * 3 * 32 * 32], loss;
+    int64_t target[4] = { 0, 4, 2, 1 };
+    unsigned long long sum = 0;
+    for (int i = 0; i < 4 * 3 * 32 * 32; i++) x[i] = sinf(0.7f * (float)i);
+    net_params_init(&params);
+    const int code = net_gradients(&work, x, &params, target, &loss, &grads);
+    for (size_t i = 0; i < sizeof grads; i++) sum = sum * 1099511628211u + ((const unsigned char *)&grads)[i];
+    printf("%.9g %llx\n", (double)loss, sum);
+    return code;
+}
+END
+for memory in 1G ""; do
+    status 0 "workspace of ${memory:-what is spared}" "$burncc" -q again.c --train --dim batch=4 --precision bf16 \
+        --target vulkan --report ${memory:+--train-memory $memory} -o net.c
+    again=$(grep -c ', again$' out)
+    all=$work work=$(sed -n 's/^  net_gradients: .* a workspace of \([0-9]*\);.*/\1/p' out)
+    ${CC:-cc} -O1 -I . -c net.c -o net.o && link bits.c net.o -o bits >out 2>err && ./bits >"bits$memory.txt" 2>err
+    result $? "computes gradients: $(cat "bits$memory.txt")"
+done
+[ "$again" -gt 0 ] && [ "$work" -lt "$all" ] && cmp bits.txt bits1G.txt
+result $? "$again kernels run again, $work bytes for $all, and the gradients are the same"
+
 # what a loop gives has no place yet when products are chosen
 status 0 "a recurrent net of many images" "$burncc" -q "$here/../../models/gru_classifier.c" --train --dim batch=16 \
     --target vulkan -o gru.c

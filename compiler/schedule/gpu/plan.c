@@ -48,6 +48,11 @@ double gpu_commands_time(const Plan *body) {
     return (body->kernels.n + body->graph->outputs.n) * gpu_machine.launch;
 }
 
+// A large GPU: products on matrix units, of 16 bits and of floats in pieces, all that they wait for counted; loops are
+// as fast as memory, mostly. Who asks for 16 bits wants room.
+static const Rates halves_rates = { .products = 100e3, .loops = 10e3, .bytes = 3.3e3, .call = 4500, .spare = 0.022 },
+                   floats_rates = { .products = 30e3, .loops = 10e3, .bytes = 3.3e3, .call = 4500, .spare = 0.01 };
+
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
     order_plan(p);
@@ -64,7 +69,10 @@ bool gpu_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n && !p->parent; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_share(p->arena, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;
-    if (budget && graph_trains(p->graph) && !p->parent ? !checkpoint_plan(p, budget) : !memory_plan(p)) return false;
+    const bool trains = graph_trains(p->graph) && !p->parent;
+    const Rates *rates = p->options->precision ? &halves_rates : &floats_rates;
+    if (trains && !budget) checkpoint_spare(p, rates);
+    if (trains && budget ? !checkpoint_plan(p, budget, rates) : !memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
         if (plan_ran(p, i)) continue;
         else if (p->kernels.at[i]->kind == KERNEL_LOOP) {
