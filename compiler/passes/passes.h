@@ -66,6 +66,7 @@ bool pass_point_conv(Graph *g);
 bool pass_unfold_conv(Graph *g);
 bool pass_block_conv(Graph *g);
 bool pass_split_scan(Graph *g);
+bool pass_pick(Graph *g);
 bool pass_split_reduce(Graph *g);
 bool pass_split_matmul(Graph *g, const Options *o);     // o: whose back end says into how many
 bool pass_lay_taps(Graph *g, const Options *o);         // o: whose back end has templates, which pack for themselves

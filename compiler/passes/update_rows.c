@@ -185,7 +185,7 @@ static Dim blocks_of(const Value *v, const Options *o) {
     const int64_t bytes = type_bytes(&v->type), budget = o->train_memory;
     const int64_t large = budget && budget / LARGE_PART < LARGE ? budget / LARGE_PART : LARGE;
     int64_t block = budget && budget / BLOCK_PART < BLOCK ? budget / BLOCK_PART : BLOCK;
-    if (bytes <= large) return 1;
+    if (bytes <= large || bytes < MOST_BLOCKS) return 1;
     if (block < bytes / MOST_BLOCKS) block = bytes / MOST_BLOCKS;
     const int64_t n = (bytes + block - 1) / block, most = v->type.dim[0] / LEAST_ROWS;
     return n < most ? n : most;
