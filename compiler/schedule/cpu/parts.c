@@ -126,10 +126,11 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
 // of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
 // not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
 // (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
-// columns, in one part or several. pass: rows that weights are read for once, so that parts of so many do not read them
-// more often than one part of all; all rows where each part puts its weights into panels first.
+// columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
+// once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
+// weights into panels first.
 typedef struct Work {
-    int64_t rows, columns, pass;
+    int64_t rows, columns, block, pass;
     double ns, left, right, left_seen, right_seen, fetched;
     bool copies, by_columns;
 } Work;
@@ -161,7 +162,8 @@ static double grid_ns(const Work *w, int workers, int down, int across) {
         if (!n) continue;
         const double rows = first_of(w->rows, (end - 1) / across + 1, down) - first_of(w->rows, first / across, down),
                      area = area_of(w, down, across, end) - area_of(w, down, across, first),
-                     left = w->left * (w->copies ? (double)n / down : rows),
+                     copies = (double)n / down * (double)ceil_div(ceil_div(w->columns, across), w->block),
+                     left = w->left * (w->copies ? copies : rows),
                      right = w->right * weight_reads(w, down, across, n),
                      ns = larger(w->ns * area, left + right), seen_ns = w->left_seen * left + w->right_seen * right,
                      reads = !w->by_columns ? rows : n < across ? (double)n / across : 1;
@@ -198,6 +200,7 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
                packs = hole_or(k, "PACK_B", 0) == 1;
     return (Work){ .rows = axis ? ceil_div((int64_t)m, mr) : (int64_t)b,
         .columns = ceil_div((int64_t)n, nr),
+        .block = max64(hole_or(k, "NC", (int64_t)n) / nr, 1),
         .pass = axis ? ceil_div(packs ? (int64_t)m : hole_or(k, "MC", (int64_t)m), mr) : 1,
         .ns = k->flops / template_rate,
         .left = left / near_rate,
@@ -260,6 +263,7 @@ static Work conv_work(const Graph *g, const Kernel *k, int workers) {
     const double out = 4.0 * (double)(dim_upper(g, c->batch) * c->oc * c->out[0] * c->out[1] * c->out[2]);
     return (Work){ .rows = taps ? 1 : dim_upper(g, c->batch) * c->out[0] * rows,
         .columns = panels ? hole_or(k, "G", 1) * ceil_div(hole_or(k, "OC", 1), 16 * hole_or(k, "NV", 1)) : 1,
+        .block = INT32_MAX,
         .pass = pass > 0 ? pass : rows,
         .ns = k->flops / template_rate * needed(k),
         .left = in / near_rate,

@@ -9,7 +9,15 @@
 
 const TileTarget TILE_GENERIC = {0, 0, 0, 32 << 10, 512 << 10, 8 << 20};
 
-enum { WAYS = 8 }; /* of L1: as many rows may share its sets */
+/* bytes: that one way of L1 holds; of a block of B in the L3, of which a core has a share */
+enum { SETS = 4 << 10, WIDE = 3 << 20 };
+
+/* As many rows of A may share the sets of L1, whose ways are 8 or more: of 12 the panel of B takes one. */
+static int64_t ways(const TileTarget *target)
+{
+    const int64_t all = target->l1 ? (int64_t)target->l1 / SETS : 8;
+    return all > 8 ? tile_min(all, 12) - 1 : 8;
+}
 
 /* n split into parts of at most `most`, as even as multiples of `unit` allow. */
 static int64_t part_of(int64_t n, int64_t most, int64_t unit)
@@ -51,13 +59,13 @@ GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
         && tile_min(s->m, LONG) * t.kc * 4 <= l2 / 2; /* all of A stays near while panels pass by */
     if (pass)
         t.pack_b = 2;
-    t.pack_a = s->n > 2 * nr && (s->ak != 1 || (s->am % 1024 == 0 && t.mr > WAYS)) && s->m > 1;
+    t.pack_a = s->n > 2 * nr && (s->ak != 1 || (s->am % 1024 == 0 && t.mr > ways(target))) && s->m > 1;
     /* rows that are copied are so for each block: it is wide, of the L3 */
-    const int64_t near = t.pack_a ? tile_max(l2 / 2, l3 / 4) : l2 / 2;
+    const int64_t near = t.pack_a ? tile_max(l2 / 2, tile_min(l3 / 4, WIDE)) : l2 / 2;
     t.nc = t.pack_b == 1 ? part_of(s->n, near / (t.kc * 4), nr) : tile_ceil(tile_min(s->n, INT64_MAX / 2), nr) * nr;
     if (pass)
         t.mc = s->m;
-    else if (t.nc <= l2 / 2 / (t.kc * 4)) /* B stays near: rows of A are read, rows of C written, once and whole */
+    else if (t.nc < l2 / 2 / (t.kc * 4) + nr) /* B stays near: rows of A are read, rows of C written, once and whole */
         t.mc = tile_max(l1 / 2 / 4 / (t.kc + t.nc) / t.mr, 4) * t.mr;
     else
         t.mc = part_of(s->m, l2 / 2 / (t.kc * 4), t.mr);
