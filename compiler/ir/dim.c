@@ -75,8 +75,11 @@ static int term_order(const Term *a, const Term *b) {           // longer produc
     return 0;
 }
 
-static void too_large(void) {
-    fatal(EXIT_LIMIT, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS, MAX_FACTORS);
+// What nobody's tensor has stands for it, so that what goes on with it ends soon.
+static Dim too_large(const Graph *g) {
+    diag_error_as(EXIT_LIMIT, g->loc, "a dimension's expression is too large (over %d terms or %d factors)", MAX_TERMS,
+        MAX_FACTORS);
+    return INT64_MAX;
 }
 
 void sum_add(Sum *s, Term t) {
@@ -123,7 +126,7 @@ void sum_of(Graph *g, Dim d, Sum *s) {
 }
 
 Dim dim_intern(Graph *g, const Sum *s) {
-    if (s->large) too_large();
+    if (s->large) return too_large(g);
     if (s->n == 0) return 0;
     if (s->n == 1 && s->terms[0].n == 0 && s->terms[0].coef >= 0) return s->terms[0].coef;
     Dims *t = dims_of(g);
@@ -263,7 +266,7 @@ static OUT_OF_LINE Dim multiplied(Graph *g, Dim a, Dim b) {
         for (int k = 0; k < y.n; k++) {
             Term t = { .coef = times(x.terms[i].coef, y.terms[k].coef) };
             const Term *p = &x.terms[i], *q = &y.terms[k];
-            if (p->n + q->n > MAX_FACTORS) too_large();
+            if (p->n + q->n > MAX_FACTORS) return too_large(g);
             term_factors(p, q, &t);
             sum_add(&s, t);
         }
@@ -496,7 +499,7 @@ int64_t dim_lower(const Graph *g, Dim d) { return dim_range(g, d).lo; }
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono) {
     Sum s, one;
     sum_of(g, d, &s);
-    if (s.n > max) too_large();
+    if (s.n > max) bug("%d terms of a dimension, %d have room", s.n, max);
     for (int i = 0; i < s.n; i++) {
         sum_only(&one, s.terms[i]);
         coef[i] = s.terms[i].coef;

@@ -27,7 +27,7 @@ void sum_none(Sum *s);
 void sum_only(Sum *s, Term t);
 void sum_of(Graph *g, Dim d, Sum *s);
 void sum_add(Sum *s, Term t);
-Dim dim_intern(Graph *g, const Sum *s);                         // fatal when the sum is too large
+Dim dim_intern(Graph *g, const Sum *s);                 // INT64_MAX with a diagnostic when the sum is too large
 void term_factors(const Term *p, const Term *q, Term *out);     // appends the factors of both, which must fit
 bool term_divide(Term *t, const Term *d);                       // t / d when d divides it, exactly
 Range atom_range(const Graph *g, const Atom *a);

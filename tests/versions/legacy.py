@@ -339,6 +339,9 @@ def control():
     many, starts = draw(63, 2, 4, 3), draw(64, 2, 3)
     sums = starts[:, None] + np.cumsum(many, 1)
     add("Scan/8_sums", [None, starts, many], [sums[:, -1], sums], body=step, num_scan_inputs=1)
+    many, starts = draw(65, 40, 7, 3), draw(66, 40, 3)             # too many for a copy of the body each
+    sums = starts[:, None] + np.cumsum(many[:, ::-1], 1)
+    add("Scan/8_batch", [None, starts, many], [sums[:, -1], sums], body=step, num_scan_inputs=1, directions=[1])
 
 
 def cases():
