@@ -222,6 +222,7 @@ static bool collect(Search *c, const Sequence *q, int step, int before, bool kee
         if (there || keep || maker < 0 || !runs_again(c, maker) || c->bytes[b] * FACTOR <= size) continue;
         if (!collect(c, q, maker, before, keep, again)) return false;
     }
+    if (again->n >= MOST_AGAIN) return false;           // by those that it needs
     VEC_PUSH(c->round, *again, step);
     return true;
 }
