@@ -49,9 +49,9 @@ double gpu_commands_time(const Plan *body) {
 }
 
 // A large GPU: products on matrix units, of 16 bits and of floats in pieces, all that they wait for counted; loops are
-// as fast as memory, mostly. Who asks for 16 bits wants room.
+// as fast as memory, mostly. Who asks for 16 bits wants room; of floats nothing runs again unasked.
 static const Rates halves_rates = { .products = 100e3, .loops = 10e3, .bytes = 3.3e3, .call = 4500, .spare = 0.022 },
-                   floats_rates = { .products = 30e3, .loops = 10e3, .bytes = 3.3e3, .call = 4500, .spare = 0.01 };
+                   floats_rates = { .products = 30e3, .loops = 10e3, .bytes = 3.3e3, .call = 4500, .spare = 0 };
 
 bool gpu_plan(Plan *p) {
     if (!fuse_graph(p)) return false;
@@ -71,7 +71,7 @@ bool gpu_plan(Plan *p) {
     const int64_t budget = p->options->train_memory;
     const bool trains = graph_trains(p->graph) && !p->parent;
     const Rates *rates = p->options->precision ? &halves_rates : &floats_rates;
-    if (trains && !budget) checkpoint_spare(p, rates);
+    if (trains && !budget && rates->spare > 0) checkpoint_spare(p, rates);
     if (trains && budget ? !checkpoint_plan(p, budget, rates) : !memory_plan(p)) return false;
     for (int i = 0; i < p->kernels.n; i++)
         if (plan_ran(p, i)) continue;
