@@ -13,7 +13,7 @@ typedef struct MatrixBlock {
 // A choice: into how many shares its terms are cut, too.
 typedef struct MatrixShares { MatrixBlock block; int64_t shares; } MatrixShares;
 
-enum { MATRIX_BLOCKS = 9, MOST_MATRIX_SHARES = 16 };
+enum { MATRIX_BLOCKS = 10, MOST_MATRIX_SHARES = 16 };
 extern const MatrixBlock gpu_matrix_blocks[MATRIX_BLOCKS];
 bool gpu_matrix_fits(const void *shape, const void *shares);            // do template and devices allow these?
 double gpu_matrix_time(const ProductShape *s, const MatrixShares *c);   // microseconds
