@@ -26,6 +26,8 @@ static Side side_of(int byte) {
 }
 
 typedef struct DfaState { const int *core; int n; Side before; bool accepts; } DfaState;    // core: ascending
+// The byte and match states that a deterministic state can be in; n -1: not known yet.
+typedef struct Closed { int n; int *at; } Closed;
 typedef struct Maker {
     Arena *arena;
     VEC(NfaState) nfa;
@@ -36,7 +38,8 @@ typedef struct Maker {
     VEC(int) next;
     // deterministic states by contents, open addressing; 0: empty, else number + 1
     int *table; size_t mask;
-    int *stack, *closed, *touched; bool *seen; int n_closed;
+    int *stack, *touched; bool *seen;
+    Closed closed[SIDES];                               // of the state that is looked at, by what comes next
     int64_t work;
 } Maker;
 
@@ -170,10 +173,11 @@ static bool holds(RegexAssert what, Side before, Side after) {
     }
 }
 
-// m->closed: the byte and match states that a deterministic state can be in when `after` comes next.
-static void close_over(Maker *m, const DfaState *s, Side after) {
+static const Closed *close_over(Maker *m, const DfaState *s, Side after) {
+    Closed *c = &m->closed[after];
     int n = 0, n_touched = 0;
-    m->n_closed = 0;
+    if (c->n >= 0) return c;
+    c->n = 0;
     for (int i = 0; i < s->n; i++) {
         m->stack[n++] = m->touched[n_touched++] = s->core[i];
         m->seen[s->core[i]] = true;
@@ -183,7 +187,7 @@ static void close_over(Maker *m, const DfaState *s, Side after) {
         const NfaState *x = &m->nfa.at[at];
         m->work++;
         if (x->kind == NFA_BYTE || x->kind == NFA_MATCH) {
-            m->closed[m->n_closed++] = at;
+            c->at[c->n++] = at;
             continue;
         }
         if (x->kind == NFA_ASSERT && !holds(x->assertion, s->before, after)) continue;
@@ -195,6 +199,7 @@ static void close_over(Maker *m, const DfaState *s, Side after) {
             }
     }
     for (int i = 0; i < n_touched; i++) m->seen[m->touched[i]] = false;
+    return c;
 }
 
 static int by_number(const void *x, const void *y) {
@@ -245,21 +250,21 @@ static void make_subsets(Maker *m) {
     core[0] = m->start;
     dfa_state(m, core, 1, SIDE_EDGE);
     for (int i = 0; i < m->dfa.n && !m->failed; i++) {
-        Side closed_for = SIDE_EDGE;
-        close_over(m, &m->dfa.at[i], SIDE_EDGE);
-        for (int k = 0; k < m->n_closed; k++) m->dfa.at[i].accepts |= m->nfa.at[m->closed[k]].kind == NFA_MATCH;
+        for (int side = 0; side < SIDES; side++) m->closed[side].n = -1;
+        const Closed *end = close_over(m, &m->dfa.at[i], SIDE_EDGE);
+        for (int k = 0; k < end->n; k++) m->dfa.at[i].accepts |= m->nfa.at[end->at[k]].kind == NFA_MATCH;
         for (int c = 0; c < m->n_classes && !m->failed; c++) {
             int byte = m->example[c], n = 0;
             Side side = side_of(byte);
-            if (m->asserts && side != closed_for) close_over(m, &m->dfa.at[i], closed_for = side);
-            for (int k = 0; k < m->n_closed; k++) {
-                const NfaState *s = &m->nfa.at[m->closed[k]];
+            const Closed *from = m->asserts ? close_over(m, &m->dfa.at[i], side) : end;
+            for (int k = 0; k < from->n; k++) {
+                const NfaState *s = &m->nfa.at[from->at[k]];
                 if (s->kind != NFA_BYTE || byte < s->lo || byte > s->hi || taken[s->next]) continue;
                 taken[s->next] = true;
                 core[n++] = s->next;
             }
             for (int k = 0; k < n; k++) taken[core[k]] = false;
-            m->work += m->n_closed + n;
+            m->work += from->n + n;
             if (m->work > MAX_WORK) m->failed = true;
             int to = dfa_state(m, core, n, m->asserts && n ? side : SIDE_EDGE);
             VEC_PUSH(m->arena, m->next, to);
@@ -326,7 +331,7 @@ const char *automaton_make(Arena *a, const Regex *re, Automaton *out) {
     m.start = compile(&m, re, match);
     if (m.failed) return too_large;
     m.stack = NEW_ARRAY(a, int, m.nfa.n + 1);
-    m.closed = NEW_ARRAY(a, int, m.nfa.n + 1);
+    for (int side = 0; side < SIDES; side++) m.closed[side].at = NEW_ARRAY(a, int, m.nfa.n + 1);
     m.touched = NEW_ARRAY(a, int, m.nfa.n + 1);
     m.seen = NEW_ARRAY(a, bool, m.nfa.n + 1);
     make_classes(&m);
