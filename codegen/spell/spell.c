@@ -142,7 +142,9 @@ static void put_wrapped(const Language *l, Text *out, DType d, const char *body,
     else l->wrap(out, d, body, call);
 }
 
-static bool starts_call(const char *format) { return (*format >= 'a' && *format <= 'z'); }
+static bool is_call(const char *format) {
+    return *format >= 'a' && *format <= 'z' && format[strlen(format) - 1] == ')';
+}
 
 static void put_format(const Filler *f, const char *format) {
     Text body;
@@ -151,7 +153,7 @@ static void put_format(const Filler *f, const char *format) {
     g.out = &body;
     if (format[0] == '%' && format[1] == 'w') {
         fill(&g, format + 2);
-        put_wrapped(f->l, f->out, f->d, body.at, starts_call(format + 2));
+        put_wrapped(f->l, f->out, f->d, body.at, is_call(format + 2));
     } else if (format[0] == '%' && format[1] == 'd') {
         g.in_float = true;
         fill(&g, format + 2);
@@ -159,7 +161,7 @@ static void put_format(const Filler *f, const char *format) {
         else text_printf(f->out, "%s", body.at);
     } else {
         fill(&g, format);
-        bool prefix = format[0] == '-' || format[0] == '!' || starts_call(format);
+        bool prefix = format[0] == '-' || format[0] == '!' || is_call(format);
         text_printf(f->out, prefix ? "%s" : "(%s)", body.at);
     }
 }

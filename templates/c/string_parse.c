@@ -36,7 +36,7 @@ static double PARSE(const char *text, uint64_t *whole)
     for (int w = 0; w < 2; w++) {
         int same = 0;
         while (same < 3 && (s[same] | 0x20) == words[3 * w + same]) same++;
-        if (same == 3) return w == 1 ? NAN : minus ? -INFINITY : INFINITY;
+        if (same == 3) return w == 1 ? (double)NAN : minus ? -(double)INFINITY : (double)INFINITY;
     }
     while (number) {
         if (*s == '.' && !point) point = true;

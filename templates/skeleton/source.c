@@ -64,6 +64,10 @@ SECTIONS
 #define fabsf __builtin_fabsf
 #define copysignf __builtin_copysignf
 float floorf(float), ceilf(float), truncf(float), rintf(float), sqrtf(float), fmodf(float, float), powf(float, float);
+size_t strlen(const char *), strspn(const char *, const char *), strcspn(const char *, const char *);
+int strcmp(const char *, const char *), strncmp(const char *, const char *, size_t);
+char *strchr(const char *, int), *strstr(const char *, const char *);
+void *memmove(void *, const void *, size_t);
 
 /* Compilers call these two by themselves, too. Weak: the program may have its own. The barriers keep them from being
  * recognised as what they are, and made calls of themselves. */

@@ -7,7 +7,7 @@ source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 page=$tests/../docs/firmware.md
 models="digits conv_bn_relu_add matmul_bias pooling softmax_both_axes lstm_step concat_split quantize_round_trip
-    bytes_conv_image bytes_conv_depthwise shared"
+    bytes_conv_image bytes_conv_depthwise shared string_numbers string_join_split string_labels"
 misra="conv_bn_relu_add matmul_bias pooling softmax_both_axes bytes_conv_image bytes_conv_depthwise
     shared conv_windows.portable branch.portable packed_weights.cortex-m4 halves_conv.cortex-m4
     bytes_any_batch.cortex-m4 axes.cortex-m4 string_numbers.cortex-m4 string_found.cortex-m4
