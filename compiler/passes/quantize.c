@@ -270,13 +270,29 @@ static Bytes piece(Graph *g, const Bytes *of, int axis, int64_t from, int64_t en
     return (Bytes){ settled(b_slice(g, of->q, starts, steps, sizes)), of->zero, of->scale };
 }
 
-// A product of halves whose sums leave 32 bits, in as few pieces of its terms (a convolution's channels) as do not:
-// each is exact, and they are added as floats. f32, less zero points, without the scale.
+// The same of each group's channels.
+static Bytes piece_of_groups(Graph *g, const Bytes *of, int64_t groups, int64_t from, int64_t end) {
+    const Type *t = &of->q->type;
+    const int rank = t->rank;
+    if (groups == 1) return piece(g, of, 1, from, end);
+    Dim sizes[MAX_RANK] = { t->dim[0], groups, t->dim[1] / groups };
+    for (int i = 2; i < rank; i++) sizes[i + 1] = t->dim[i];
+    const Bytes apart = { b_reshape(g, of->q, rank + 1, sizes), of->zero, of->scale };
+    Bytes part = piece(g, &apart, 2, from, end);
+    Dim whole[MAX_RANK];
+    for (int i = 0; i < rank; i++) whole[i] = i == 1 ? groups * (end - from) : t->dim[i];
+    part.q = settled(b_reshape(g, part.q, rank, whole));
+    return part;
+}
+
+// A product of halves whose sums leave 32 bits, in as few pieces of its terms (channels of a convolution's groups) as
+// do not: each is exact, and they are added as floats. f32, less zero points, without the scale.
 static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, double share) {
     enum { MOST_PIECES = 64 };
     const int rank = a->q->type.rank;
     const bool conv = n->op == OP_Conv;
-    if (conv ? node_int(n, "group", 1) != 1 : b->q->type.rank != 2) return NULL;
+    const int64_t groups = conv ? node_int(n, "group", 1) : 1;
+    if ((!conv && b->q->type.rank != 2) || (groups > 1 && rank == MAX_RANK)) return NULL;
     if (!(share < MOST_PIECES)) return NULL;
     const int64_t k = b->q->type.dim[conv];
     for (int64_t pieces = (int64_t)share + 1; pieces <= MOST_PIECES && pieces <= k; pieces++) {
@@ -288,7 +304,8 @@ static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, doubl
         }
         Value *all = NULL;
         for (int64_t i = 0; i < pieces && fit; i++) {
-            const Bytes left = piece(g, a, conv ? 1 : rank - 1, k * i / pieces, k * (i + 1) / pieces);
+            const int64_t from = k * i / pieces, end = k * (i + 1) / pieces;
+            const Bytes left = conv ? piece_of_groups(g, a, groups, from, end) : piece(g, a, rank - 1, from, end);
             Value *sum = conv ? convolution(g, n, left, right[i], true) : product(g, n, left, right[i], true);
             if (!sum) return NULL;
             sum = b_cast(g, sum, DT_F32);

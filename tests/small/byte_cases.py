@@ -303,13 +303,19 @@ def halves_long():
     return halves_conv(61, 6, kernel=(3, 3), span=(100, 127))
 
 
+def halves_long_groups():
+    """The same of two groups, whose channels do not lie together."""
+    return halves_conv(122, 6, 2, (3, 3), span=(100, 127))
+
+
 def halves_depthwise():
     return halves_conv(13, 13, 13, (3, 3))
 
 
 ALL = (bytes_eight_channels, bytes_three_channels, bytes_channels_strided, bytes_four_bits, halves_product,
-       halves_conv, halves_long, halves_points, halves_depthwise, bytes_conv_four_bits, bytes_conv_zero,
-       bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed, bytes_conv_dilated,
-       bytes_conv_groups, bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed, bytes_of_columns,
-       bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch, bytes_dequantized)
+       halves_conv, halves_long, halves_long_groups, halves_points, halves_depthwise, bytes_conv_four_bits,
+       bytes_conv_zero, bytes_conv_zeros, bytes_conv_depthwise_zero, bytes_conv_image, bytes_conv_signed,
+       bytes_conv_dilated, bytes_conv_groups, bytes_conv_depthwise, bytes_conv_points, bytes_unsigned_signed,
+       bytes_of_columns, bytes_signed_computed, bytes_unsigned_computed, bytes_one_row, bytes_any_batch,
+       bytes_dequantized)
 FIXED_POINT = (averages,)       # where quantised models are integers throughout
