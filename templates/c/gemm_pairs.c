@@ -15,8 +15,8 @@
  *   PARTS             0, or the shares, of panels of columns, of which the function does the part'th
  *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c
  *
- * scratch: at least 4 * (KC/2 * NC + (MC + MR) * (KC + 16)) bytes. When K > KC, C holds partial sums in between; so
- * nothing that EPILOGUE reads may share memory with C.
+ * scratch: at least 4 * (KC/2 * NC + (MC in whole tiles) * max(KC, KC/2 + 8)) bytes. When K > KC, C holds partial
+ * sums in between; so nothing that EPILOGUE reads may share memory with C.
  */
 #include "vec.h"
 #include "vec_bf16.h"

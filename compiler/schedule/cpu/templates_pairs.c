@@ -9,6 +9,13 @@
 // Rounding a factor costs what a product with a few rows or columns does: below this it gains nothing.
 enum { LEAST = 16 };
 
+// Of panels, pairs of numbers, and of a block of rows in whole tiles, whose numbers are floats where a target has no
+// instructions for pairs. Tiles have half the rows where registers are few.
+static int64_t scratch_bytes(const GemmTiles *t) {
+    const int64_t half = (t->mr + 1) / 2, rows = max64(ceil_div(t->mc, t->mr) * t->mr, ceil_div(t->mc, half) * half);
+    return 4 * (t->kc * t->nc + rows * max64(2 * t->kc, t->kc + 8));
+}
+
 bool plan_pairs(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     const Contraction *s = &k->gemm;
     if (!o->train || !o->precision || strcmp(o->precision, "bf16")
@@ -41,6 +48,6 @@ bool plan_pairs(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     template_hole_dim(a, k, "KC", 2 * t.kc);
     template_hole_dim(a, k, "NC", t.nc);
     template_hole_dim(a, k, "MC", t.mc);
-    k->scratch_bytes = 4 * (t.kc * t.nc + (t.mc + t.mr) * (2 * t.kc + 16));
+    k->scratch_bytes = scratch_bytes(&t);
     return true;
 }
