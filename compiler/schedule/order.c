@@ -14,10 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef POISONS                                          // the fuzzer's build: for more files a second
-#define MAX_STEPS INT64_C(200000)
-#else
-#define MAX_STEPS INT64_C(20000000)                     // looks at an operand: about a tenth of a second
+#ifndef ORDER_STEPS                                     // less in the fuzzer's build, for more files a second
+#define ORDER_STEPS INT64_C(20000000)                   // looks at an operand: about a tenth of a second
 #endif
 // of each move since the last that helped: few kernels have few orders
 #define IDLE_TRIALS 200
@@ -257,7 +255,7 @@ static bool move(Order *o, int *order) {
 static Cost improve(Order *o, int *order, Cost cost, int64_t least) {
     int *trial = NEW_ARRAY(o->a, int, o->n + 1);
     const int64_t patience = IDLE_TRIALS * (int64_t)o->n * o->n;        // pairs of a kernel and a place
-    for (int64_t idle = 0; cost.peak > least && o->work < MAX_STEPS && idle < patience; idle++) {
+    for (int64_t idle = 0; cost.peak > least && o->work < ORDER_STEPS && idle < patience; idle++) {
         memcpy(trial, order, sizeof(int) * (size_t)o->n);
         bool moved = false;
         for (uint32_t i = 0, times = 1 + draw(o, 3); i < times; i++) moved |= move(o, trial);

@@ -111,7 +111,6 @@ shared bool last;
 #define STRIP_BARRIER barrier()
 #endif
 
-
 /* Eight elements of the left factor: those of row m from k on, or those of rows m to m + 7 at k. */
 uvec4 a_load(A_OWN own, int b, int m, int k)
 {
