@@ -123,6 +123,7 @@ static Value *grid_place(Graph *g, const Sampler *s, Value *v, int axis) {
 }
 
 Value *b_grid_sample(Graph *g, const Sampler *s, Value *x, Value *grid) {
+    if (!x || !grid) return NULL;
     const Type t = grid->type;
     Value *at[MAX_SPACE];
     bool open = t.rank > 0 && !dim_is_const(t.dim[t.rank - 1]);

@@ -124,6 +124,7 @@ bool expand_layer_norm(Node *n, Value **out) {
     int axis;
     if (!first_axis(n, &axis)) return false;
     Value *x = b_wide(g, n->in[0]), *y = standardize(n, x, axis, n->in[0]->type.rank);
+    if (!y) return false;
     Value *scale = b_cast(g, n->in[1], x->type.dtype),
           *bias = n->n_in > 2 && n->in[2] ? b_cast(g, n->in[2], x->type.dtype) : NULL;
     return expand_done(n, scaled(n, y, scale, bias), out);
@@ -136,6 +137,7 @@ bool expand_rms_norm(Node *n, Value **out) {
     Value *x = b_wide(g, n->in[0]);
     Value *square = mean_kept(g, b_unary(g, OP_Square, x), axis, n->in[0]->type.rank);
     Value *y = b_binary(g, OP_Mul, x, rstd(n, square));
+    if (!y) return false;
     return expand_done(n, scaled(n, y, b_cast(g, n->in[1], x->type.dtype), NULL), out);
 }
 

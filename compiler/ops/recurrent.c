@@ -354,6 +354,7 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     Layer l;
     if (!layer_init(&l, n, cell, direction)) return NULL;
     Value *x = b_wide(g, n->in[X]), *lengths = operand(n, LENGTHS);
+    if (!x) return NULL;
     int time_axis = node_int(n, "layout", 0) ? 1 : 0;
     Dim steps = x->type.dim[time_axis];
     Dim batch = x->type.dim[1 - time_axis];
@@ -364,8 +365,9 @@ static Value *run_direction(Node *n, const Cell *cell, int direction, bool rever
     for (int i = 0; i < cell->n_states; i++) {
         state[i] = of_direction(n, i ? INITIAL_C : INITIAL_H, direction);
         if (!state[i]) state[i] = zero_state(g, batch, l.hidden, x->type.dtype);
+        if (!state[i]) return NULL;
     }
-    if (!r.rows || !state[0]) return NULL;
+    if (!r.rows) return NULL;
     if (steps != 1) return run_loop(&r, g, steps, state);
     Value *y, *row = without_axis(g, r.rows, time_axis);
     if (!step_masked(cell, &l, g, row, r.lengths, b_number(g, 0), state, &y)) return NULL;

@@ -45,7 +45,7 @@ static void centre_constant(Bytes *b) {
     if (!q || (b->zero && !zero) || (q->type.dtype == DT_I8 && !zero)) return;
     Value *wide = b_cast(g, graph_const(g, q, NULL), DT_I32);
     Value *all = settled(b->zero ? b_binary(g, OP_Sub, wide, b->zero) : wide);
-    if (!all->data || !type_same_shape(&all->type, &q->type)) return;
+    if (!all || !all->data || !type_same_shape(&all->type, &q->type)) return;
     for (int64_t i = 0, n = type_count(&q->type); i < n; i++) {
         int64_t v = tensor_get_i(all->data, i);
         if (v < INT8_MIN || v > INT8_MAX) return;
@@ -184,6 +184,7 @@ static Value *padded(Graph *g, const Node *n, Value *q, Value *zero) {
 // A vector, of output channels, in a shape that goes with a convolution's result.
 static Value *by_channel(Graph *g, Value *v, int rank) {
     Dim along[MAX_RANK];
+    if (!v) return NULL;
     for (int i = 0; i < rank; i++) along[i] = i == 1 ? type_count(&v->type) : 1;
     return settled(b_reshape(g, v, rank, along));
 }

@@ -324,6 +324,13 @@ Tensor *onnx_const_number(OnnxNode *n, int i, const char *what) {
     return t;
 }
 
+bool onnx_known_number(OnnxNode *n, Value *v, const char *what, Tensor **out) {
+    const bool numbers = v && !onnx_is_sequence(v) && v->type.dtype != DT_STRING;
+    *out = numbers ? value_const(v) : NULL;
+    if (!v || (numbers && (!*out || type_count(&(*out)->type) == 1))) return true;
+    return onnx_fail(n, "%s must be a single number", what), false;
+}
+
 bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *count) {
     Value *v = onnx_input(n, i);
     if (!v) return false;

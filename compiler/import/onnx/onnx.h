@@ -180,6 +180,8 @@ bool onnx_shape_input(OnnxNode *n, int i, const char *what, DimValue *out, int *
 bool onnx_ints_input(OnnxNode *n, int i, const char *what, int64_t *out, int *count, int max);        // constants only
 Tensor *onnx_const_input(OnnxNode *n, int i, const char *what);                 // diagnostic when it is not constant
 Tensor *onnx_const_number(OnnxNode *n, int i, const char *what);                // the same, of exactly one element
+// the constant that v is; NULL when it is absent or computed at run time. False with a diagnostic: no single number
+bool onnx_known_number(OnnxNode *n, Value *v, const char *what, Tensor **out);
 // diagnostic with a hint at --dim when a dimension is symbolic
 bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 

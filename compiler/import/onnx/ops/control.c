@@ -13,12 +13,8 @@
 #define FEW_NODES 64                    // iterations times nodes of the body: built in place at once
 #define MAX_UNROLLED_NODES 4096         // built in place where a loop cannot be
 
-// The constant that v is, or NULL when it is computed at run time. False with a diagnostic when it is no single number.
 static bool known_number(OnnxNode *n, Value *v, Tensor **out) {
-    *out = v && !onnx_is_sequence(v) && v->type.dtype != DT_STRING ? value_const(v) : NULL;
-    if (!v || (!onnx_is_sequence(v) && v->type.dtype != DT_STRING && (!*out || type_count(&(*out)->type) == 1)))
-        return true;
-    return onnx_fail(n, "the condition and the number of iterations must be single numbers"), false;
+    return onnx_known_number(n, v, "the condition or the number of iterations", out);
 }
 
 static bool branches_differ(OnnxNode *n, int i, const char *how) {

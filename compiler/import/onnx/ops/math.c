@@ -219,7 +219,8 @@ Value *onnx_dropout(OnnxNode *n) {
     onnx_int(n, "is_test", 1);
     if (n->opset >= 12) {
         if (onnx_optional(n, 2)) {
-            Tensor *t = value_const(n->in[2]);
+            Tensor *t;
+            if (!onnx_known_number(n, n->in[2], "training_mode", &t)) return NULL;
             bool fixed = !onnx_optional(n, 1) || value_const(n->in[1]);
             Value *given = onnx_optional(n, 1);
             if (!t || (tensor_get_i(t, 0) && !fixed))

@@ -187,7 +187,7 @@ static Value *col2im(OnnxNode *n) {
 Value *onnx_col2im(OnnxNode *n) {
     if (!onnx_inputs(n, 3)) return NULL;
     const DType d = n->in[0]->type.dtype;
-    if (d == DT_BOOL) n->in[0] = b_cast(n->g, n->in[0], DT_I32);
+    if (d == DT_BOOL && !(n->in[0] = b_cast(n->g, n->in[0], DT_I32))) return NULL;
     return b_cast(n->g, col2im(n), d);
 }
 
