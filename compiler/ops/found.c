@@ -115,6 +115,10 @@ bool shape_suppress(Node *n) {
     }
     if (!op_ints(n, "sizes", 1, &most)) return false;
     Graph *g = n->graph;
+    if (dim_upper(g, scores->dim[2]) > UINT32_MAX) {
+        diag_error(n->loc, "wants fewer than 2^32 boxes, not %s", value_type_text(n->in[1]));
+        return false;
+    }
     n->out[0]->type = type_make(
         DT_I64, 2, (Dim[]){ dim_mul(g, dim_mul(g, scores->dim[0], scores->dim[1]), most[0]), 3 });
     n->out[1]->type = one_number;

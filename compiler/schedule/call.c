@@ -194,12 +194,16 @@ static void call_unique(Callee *c) {
 }
 
 static void call_suppress(Callee *c) {
-    enum { BLOCK = 32 };                                // two vectors of the widest
+    enum { BLOCK = 32, MANY = 1024, CELLS = 64 };       // two vectors of the widest; taken boxes that are worth cells
     const Type *scores = &c->n->in[1]->type;
     int count;
     Dim most = node_ints(c->n, "sizes", &count)[0];
-    int64_t blocks = (dim_upper(c->g, most) + BLOCK - 1) / BLOCK;
-    hole_text(c, "BEFORE", HOLE_OWN, "before");
+    const int64_t boxes = dim_upper(c->g, scores->dim[2]), cells = dim_upper(c->g, most) >= MANY ? CELLS : 1,
+                  blocks = (dim_upper(c->g, most) + cells * (BLOCK - 1)) / BLOCK;
+    hole_text(c, "RANK", HOLE_OWN, "rank");
+    hole_text(c, "SINK", HOLE_OWN, "sink");
+    hole_text(c, "CELL", HOLE_OWN, "cell");
+    hole_text(c, "FREE", HOLE_OWN, "free");
     hole_text(c, "CORNERS", HOLE_OWN, "corners");
     hole_text(c, "OVERLAPS", HOLE_OWN, "overlaps");
     hole_text(c, "NEAR", HOLE_OWN, "near");
@@ -209,9 +213,11 @@ static void call_suppress(Callee *c) {
     hole_size(c, "MOST", most);
     hole(c, "CENTERED", node_int(c->n, "centered", 0) != 0);
     hole(c, "BLOCK", BLOCK);
-    needs_scratch(
-        c, dim_upper(c->g, scores->dim[2]) * (int64_t)sizeof(int64_t) + blocks * 5 * BLOCK * (int64_t)sizeof(float));
-    c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(dim_upper(c->g, scores->dim[2]));
+    hole(c, "CELLS", cells);
+    hole(c, "BLOCKS", blocks);
+    needs_scratch(c, boxes * (int64_t)sizeof(uint64_t) + blocks * (int64_t)(5 * BLOCK * sizeof(float) + sizeof(int32_t))
+            + 2 * cells * (int64_t)sizeof(int32_t));
+    c->k->flops = (double)type_count_upper(c->g, scores) * log2_of(boxes);
 }
 
 // ---------------------------------------------------------------- windows (ops/window.c)

@@ -3,20 +3,25 @@
  * leaving out what overlaps one already taken. CHOSEN: rows (batch, class, box) in the order in which they are taken;
  * *FOUND: how many. What follows is 0.
  *
- *   KERNEL BEFORE CORNERS OVERLAPS NEAR     names of the function and of its helpers
- *   BATCH CLASSES BOXES        sizes
+ *   KERNEL and others          names of the function and of its helpers
+ *   BATCH CLASSES BOXES        sizes; boxes are fewer than 2^32
  *   MOST                       boxes of a class of an image that there is room for; PER_CLASS[0] may ask for fewer
  *   CENTERED                   1: a box is (x, y, width, height) around its centre; 0: (y, x, y, x) of two opposite
  *                              corners
  *   BLOCK                      boxes that are compared at a time
+ *   CELLS BLOCKS               cells, and blocks that there is room for: (MOST + CELLS * (BLOCK - 1)) / BLOCK
  *   SIZES                      further parameters that the sizes are made of
  *
- * The candidates, whose score is above LEAST[0], form a heap with the best on top, so that only those that are looked
- * at are put in order. A box goes when its overlap with one taken before, intersection over union, is above OVERLAP[0].
- * Those taken lie in blocks of five planes: two low corners, two high ones, areas. A block is looked at box by box only
- * where NEAR, which takes a few operations for a vector of them, finds one.
+ * The candidates, whose score is above LEAST[0], form a heap of numbers that order them, with the best on top, so that
+ * only those that are looked at are put in order. A box goes when its overlap with one taken before, intersection over
+ * union, is above OVERLAP[0].
+ * Those taken lie in cells by where they begin on the first axis, whose range is cut into CELLS: a box meets only what
+ * begins no further before it than the longest is long, which is counted in cells. (Many models move the boxes of each
+ * class out of the way of the others: few cells are met then.) A cell is a list of blocks of five planes: two low
+ * corners, two high ones, areas. A block is looked at box by box only where NEAR, which takes a few operations for a
+ * vector of them, finds one.
  *
- * scratch: BOXES int64_t, then 5*BLOCK floats for each BLOCK boxes of MOST.
+ * scratch: BOXES uint64_t, then 5*BLOCK floats and an int32_t for each of BLOCKS, then two int32_t for each cell.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +29,10 @@
 #include <string.h>
 // holes
 #define KERNEL nms
-#define BEFORE nms_before
+#define RANK nms_rank
+#define SINK nms_sink
+#define CELL nms_cell
+#define FREE nms_free
 #define CORNERS nms_corners
 #define OVERLAPS nms_overlaps
 #define NEAR nms_near
@@ -34,13 +42,38 @@
 #define MOST 10
 #define CENTERED 0
 #define BLOCK 32
+#define CELLS 1
+#define BLOCKS 1
 #define SIZES
 // end holes
 
-/* Among equal scores the box that stands first comes first. */
-static inline bool BEFORE(const float *score, int64_t a, int64_t b)
+/* The higher the sooner: by score, and among equal ones that which stands first. */
+static inline uint64_t RANK(float score, int64_t box)
 {
-    return score[a] > score[b] || (score[a] == score[b] && a < b);
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    if (bits == 0x80000000u) bits = 0; /* -0 is 0 */
+    bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return (uint64_t)bits << 32 | (uint32_t)~(uint64_t)box;
+}
+
+/* A number comes to place `at` of a heap of n whose places below it are in order: larger children rise all the way,
+ * and it rises from the bottom, where it mostly belongs. */
+static inline void SINK(uint64_t *heap, int64_t n, int64_t at, uint64_t number)
+{
+    const int64_t top = at;
+    int64_t child = 2 * at + 1;
+    for (; child + 1 < n; child = 2 * at + 1) {
+        child += heap[child + 1] > heap[child];
+        heap[at] = heap[child];
+        at = child;
+    }
+    if (child < n) {
+        heap[at] = heap[child];
+        at = child;
+    }
+    for (; at > top && heap[(at - 1) / 2] < number; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = number;
 }
 
 /* Plane p of a box goes to to[p * BLOCK]. */
@@ -89,46 +122,80 @@ static inline bool NEAR(const float *restrict a, const float *restrict b, float 
     return found != 0;
 }
 
+/* Never less for a larger x; any cell for what is no number, which overlaps nothing. */
+static inline int32_t CELL(float x, float from, float scale)
+{
+    const float at = (x - from) * scale;
+    return at >= (float)CELLS ? CELLS - 1 : at > 0.0f ? (int32_t)at : 0;
+}
+
+/* Does a candidate overlap none of the blocks of these cells? */
+static inline bool FREE(const float *taken, const int32_t *next, const int32_t *newest, int32_t first, int32_t last,
+                        const float *candidate, float limit)
+{
+    for (int32_t cell = first; cell <= last; cell++)
+        for (int32_t k = newest[cell]; k >= 0; k = next[k]) {
+            const float *const block = taken + (ptrdiff_t)k * (5 * BLOCK);
+            if (!NEAR(block, candidate, limit)) continue;
+            for (int l = 0; l < BLOCK; l++)
+                if (OVERLAPS(block + l, candidate, limit)) return false;
+        }
+    return true;
+}
+
 static void KERNEL(const float *X, const float *SCORES, const int64_t *PER_CLASS, const float *OVERLAP,
                    const float *LEAST, int64_t *CHOSEN, int64_t *FOUND SIZES, unsigned char *scratch)
 {
     const int64_t batches = BATCH, classes = CLASSES, boxes = BOXES, room = MOST;
     const int64_t most = PER_CLASS[0] < room ? PER_CLASS[0] : room;
-    int64_t *heap = (int64_t *)(void *)scratch, found = 0;
+    uint64_t *const heap = (uint64_t *)(void *)scratch;
     float *const taken = (float *)(void *)(heap + boxes);
+    int32_t *const next = (int32_t *)(void *)(taken + (ptrdiff_t)(BLOCKS) * (5 * BLOCK)), *const newest = next + BLOCKS,
+            *const filled = newest + CELLS;
+    int64_t found = 0;
     for (int64_t b = 0; b < batches; b++)
         for (int64_t c = 0; c < classes; c++) {
             const float *const box = X + b * boxes * 4, *const score = SCORES + (b * classes + c) * boxes;
             const int64_t before = found;
             int64_t n = 0;
-            for (int64_t i = 0; i < boxes; i++)
-                if (score[i] > LEAST[0]) heap[n++] = i;
-            for (int64_t start = n / 2; n > 0 && found - before < most;) {
-                /* first every inner node sinks, from the last one up; then the last leaf comes to the top and sinks */
-                const bool building = start > 0;
-                const int64_t top = heap[0], sinks = building ? heap[start - 1] : heap[--n];
-                int64_t at = building ? --start : 0;
-                for (int64_t child; (child = 2 * at + 1) < n; at = child) {
-                    if (child + 1 < n && BEFORE(score, heap[child + 1], heap[child])) child++;
-                    if (!BEFORE(score, heap[child], sinks)) break;
-                    heap[at] = heap[child];
-                }
-                if (at < n) heap[at] = sinks;
-                if (building) continue;
-                float candidate[5 * BLOCK];
-                bool free = true;
-                CORNERS(box + top * 4, candidate);
-                for (int64_t k = 0; k < found - before && free; k += BLOCK) {
-                    const float *const block = taken + k * 5;
-                    const int64_t count = found - before - k;
-                    if (!NEAR(block, candidate, OVERLAP[0])) continue;
-                    for (int64_t l = 0; l < BLOCK && l < count && free; l++)
-                        free = !OVERLAPS(block + l, candidate, OVERLAP[0]);
-                }
-                if (!free) continue;
-                float *const place = taken + (found - before) / BLOCK * BLOCK * 5 + (found - before) % BLOCK;
-                if ((found - before) % BLOCK == 0) memset(place, 0, 5 * BLOCK * sizeof *place);
+            float place[5 * BLOCK], from = 0.0f, scale = 0.0f;
+#if CELLS > 1
+            float to = 0.0f;
+#endif
+            for (int64_t i = 0; i < boxes; i++) {
+                if (!(score[i] > LEAST[0])) continue;
+                heap[n++] = RANK(score[i], i);
+#if CELLS > 1
+                CORNERS(box + i * 4, place);
+                from = n == 1 || place[0] < from ? place[0] : from;
+                to = n == 1 || place[2 * BLOCK] > to ? place[2 * BLOCK] : to;
+#endif
+            }
+#if CELLS > 1
+            scale = (float)CELLS / (to - from);
+#endif
+            for (int64_t i = n / 2; i-- > 0;) SINK(heap, n, i, heap[i]);
+            int32_t blocks = 0, longest = 0; /* in cells */
+            for (int i = 0; i < CELLS; i++) {
+                newest[i] = -1;
+                filled[i] = BLOCK;
+            }
+            while (n > 0 && found - before < most) {
+                const int64_t top = (int64_t)(uint32_t)~heap[0];
+                n--;
+                SINK(heap, n, 0, heap[n]);
                 CORNERS(box + top * 4, place);
+                const int32_t first = CELL(place[0], from, scale), last = CELL(place[2 * BLOCK], from, scale);
+                if (!FREE(taken, next, newest, first > longest ? first - longest : 0, last, place, OVERLAP[0]))
+                    continue;
+                if (filled[first] == BLOCK) {
+                    memset(taken + (ptrdiff_t)blocks * (5 * BLOCK), 0, 5 * BLOCK * sizeof *taken);
+                    next[blocks] = newest[first];
+                    newest[first] = blocks++;
+                    filled[first] = 0;
+                }
+                CORNERS(box + top * 4, taken + (ptrdiff_t)newest[first] * (5 * BLOCK) + filled[first]++);
+                longest = last - first > longest ? last - first : longest;
                 CHOSEN[3 * found] = b;
                 CHOSEN[3 * found + 1] = c;
                 CHOSEN[3 * found++ + 2] = top;

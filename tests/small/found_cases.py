@@ -139,6 +139,18 @@ def suppression_of_many():
                                                                    (33, 0.9, 0.0), (200, 0.0, 0.0)])
 
 
+def suppression_in_cells():
+    """So many that those taken lie in cells: groups one beside the other, boxes of every length, two that reach over
+    all and scores of which many are equal, -0 and 0 among them."""
+    n = 1100
+    corners, sizes = numbers(54, n, 2, low=0.0, high=4.0), numbers(55, n, 2, low=0.1, high=1.5)
+    places = [[c + 5 * (i % 23) for c in corner] for i, corner in enumerate(corners)]
+    boxes = [[y, x, y + h * h, x + w] for (y, x), (h, w) in zip(places, sizes)]
+    boxes[7], boxes[8] = [-3.0, -3.0, 120.0, 120.0], [130.0, 50.0, -200.0, 50.5]
+    scores = [round(8 * s) / 8 * (-1) ** i for i, s in enumerate(numbers(56, n, low=0.0))]
+    return suppression_model(boxes, [scores], [(n, 0.3, -2.0), (n, 0.02, -0.5), (150, 0.5, -2.0)])
+
+
 def cuts():
     """Bounds, axes and steps of a slice, and the sizes of a split, are inputs."""
     x = numbers(13, 8, 5)
@@ -252,4 +264,4 @@ def axes():
         [tensor("which", INT64, [1, -1]), tensor("values", FLOAT, [2.0, 5.0])])
 
 
-ALL = (positions, chosen_rows, unique_all, suppression, suppression_of_many, cuts, shapes, axes)
+ALL = (positions, chosen_rows, unique_all, suppression, suppression_of_many, suppression_in_cells, cuts, shapes, axes)
