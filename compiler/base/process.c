@@ -79,6 +79,20 @@ static void watch_signals(void) {
     }
 }
 
+// Makes a folder by mkdtemp's template and writes it down, with no signal between: else it would be left behind, or a
+// part of its path removed.
+static bool make_listed(char *path, char folder[PATH_BYTES]) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const bool made = mkdtemp(path) != NULL;
+    const int error = errno;
+    if (made) memcpy(folder, path, strlen(path) + 1);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return made;
+}
+
 const char *folder_make(void) {
     if (!owner) {
         owner = getpid();
@@ -90,12 +104,11 @@ const char *folder_make(void) {
         if (*folders[i]) continue;
         char path[PATH_BYTES];
         int n = snprintf(path, sizeof path, "%s/burncc-XXXXXX", base && *base ? base : "/tmp");
-        if (n >= PATH_BYTES || !mkdtemp(path)) {
+        if (n >= PATH_BYTES || !make_listed(path, folders[i])) {
             diag_error_as(EXIT_IO, NULL, "cannot make a temporary folder in %s: %s", base && *base ? base : "/tmp",
                 strerror(n >= PATH_BYTES ? ENAMETOOLONG : errno));
             return NULL;
         }
-        memcpy(folders[i], path, sizeof path);
         return folders[i];
     }
     diag_error_as(EXIT_LIMIT, NULL, "more than %d temporary folders at once", MAX_FOLDERS);

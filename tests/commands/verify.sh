@@ -155,13 +155,16 @@ CC=./odd-cc status 1 "other bits" "$burncc" verify bare/layers.onnx --runner env
 says '^FAIL .* element [0-9] .*, here [-0-9.]* .*data=drawn$'
 status 4 "a trace of nothing" "$burncc" verify bare/layers.onnx --runner env --golden --trace
 
-printf '#!/bin/sh\nsleep 2\n' >slow-cc                   # interrupted while $CC runs: nothing is left in $TMPDIR
+# interrupted while $CC runs, however long that takes: nothing is left in $TMPDIR
+printf '#!/bin/sh\necho $$ >slow-pid && mv slow-pid slow-runs\nexec sleep 600\n' >slow-cc
 chmod +x slow-cc
 CC=./slow-cc "$burncc" verify scores.onnx >out 2>err &
 child=$!
-for _ in $(seq 100); do [ -z "$(ls "$TMPDIR")" ] || break; sleep 0.05; done
+while [ ! -e slow-runs ] && kill -0 $child 2>/dev/null; do sleep 0.05; done
 kill -TERM $child
 wait $child
-[ $? = 143 ]
+ended=$?
+kill "$(cat slow-runs)"
+[ $ended = 143 ]
 result $? "SIGTERM ends it"
 finish
