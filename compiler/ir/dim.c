@@ -352,9 +352,9 @@ static OUT_OF_LINE Dim divided(Graph *g, Dim a, Dim b) {
         Term t = x.terms[i];
         if (d.n == 1 && term_divide(&t, &d.terms[0])) sum_add(&whole, t);
         else if (t.n == 0 && dim_is_const(b)) { // a constant gives its whole part, so that what is left is in 0..b-1
-            int64_t q = floor_div(t.coef, b);
-            sum_add(&whole, (Term){ .coef = q });
-            sum_add(&rest, (Term){ .coef = t.coef - q * b });
+            const int64_t over = t.coef % b;
+            sum_add(&whole, (Term){ .coef = floor_div(t.coef, b) });
+            sum_add(&rest, (Term){ .coef = over < 0 ? over + b : over });
         } else sum_add(&rest, t);
     }
     Dim w = dim_intern(g, &whole);

@@ -453,9 +453,8 @@ static bool split_by(const Lin *l, Factor g, Lin *big, Lin *small) {
         } else lin_term(small, l->t[i], l->c[i]);
     }
     if (is_number(g)) {
-        int64_t whole = floor_div(l->c0, g.c);
-        lin_size(big, whole_number(whole));
-        small->c0 = l->c0 - whole * g.c;
+        lin_size(big, whole_number(floor_div(l->c0, g.c)));
+        small->c0 = floor_mod(l->c0, g.c);
     } else if (!takes_bare) {
         small->c0 = l->c0;
     }

@@ -42,6 +42,7 @@ static void test_equal(void **state) {
         { "7/2", "3" },
         { "(0-7)/2", "-4" },
         { "(n+5-3)/2+1", "n/2+2" },
+        { "(n-9223372036854775806)/5", "(n+4)/5-1844674407370955162" },
         { "'odd name'*2", "'odd name'+'odd name'" },
     };
     Arena *a = arena_new();
