@@ -128,7 +128,7 @@ int64_t dim_lower(const Graph *g, Dim d);               // a lower bound of the 
 // an upper bound of the product of n sizes, which may be less than that of their bounds
 int64_t dims_upper(const Graph *g, int n, const Dim *d);
 // d as coef[0]*mono[0] + coef[1]*mono[1] + ...: each mono is 1 or a product of symbols and floor divisions with
-// factor 1; the number of terms
+// factor 1; the number of terms, 0 where they are more than max
 int dim_terms(Graph *g, Dim d, int max, int64_t *coef, Dim *mono);
 bool dim_uses(const Graph *g, Dim d, int symbol);       // does it depend on this symbol (number in graph_symbols)?
 bool dim_equal(const Graph *g, Dim a, Dim b);           // provably

@@ -15,8 +15,8 @@ static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 // What comes after a comment or a literal that begins at s; s itself when none does.
 static const char *skip_opaque(const char *s) {
     if (s[0] == '/' && s[1] == '*') {
-        for (s += 2; *s && !(s[0] == '*' && s[1] == '/');) s++;
-        return *s ? s + 2 : s;
+        const char *end = strstr(s + 2, "*/");
+        return end ? end + 2 : s + strlen(s);
     }
     if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
     if (*s != '"' && *s != '\'') return s;
@@ -47,11 +47,7 @@ bool c_names_add(CNames *to, const char *name, size_t n) {
 
 void c_names_macros(CNames *to, const char *code) {
     static const char define[] = "#define ";
-    for (const char *s = code; s && (s = strchr(s, *define));) {
-        if (strncmp(s, define, sizeof define - 1)) {
-            s++;
-            continue;
-        }
+    for (const char *s = code; s && (s = strstr(s, define));) {
         s += sizeof define - 1;
         size_t n = 0;
         while (is_letter(s[n])) n++;

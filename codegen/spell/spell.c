@@ -311,11 +311,12 @@ static int find(const Helper *table, const char *name, size_t n) {
 
 // Appends the definitions of what `text` calls, operands first; done[i] marks what is there already.
 static void append_needed(const Helper *table, bool *done, const char *text, Text *out) {
-    for (const char *s = text; *s;) {
+    for (const char *s = text; (s = strstr(s, "burn_"));) {
         size_t n = 0;
         while (isalnum((unsigned char)s[n]) || s[n] == '_') n++;
-        int i = n && !strncmp(s, "burn_", 5) ? find(table, s, n) : -1;
-        s += n ? n : 1;
+        bool whole = s == text || !(isalnum((unsigned char)s[-1]) || s[-1] == '_');
+        int i = whole ? find(table, s, n) : -1;
+        s += n;
         if (i < 0 || done[i]) continue;
         done[i] = true;
         append_needed(table, done, table[i].text, out);

@@ -201,13 +201,13 @@ static void bound_measured(Graph *g, const Options *o) {
 
 // The symbol that d = coef*symbol + rest is made of; NULL when d is another expression.
 static Symbol *lone_symbol(Graph *g, Dim d, int64_t *coef, int64_t *rest) {
-    enum { MAX_TERMS = 256 };
-    int64_t coefs[MAX_TERMS];
-    Dim mono[MAX_TERMS];
-    int count = dim_terms(g, d, MAX_TERMS, coefs, mono);
+    int64_t coefs[2];
+    Dim mono[2];
+    int count = dim_terms(g, d, 2, coefs, mono);
+    if (!count || (count == 2 && mono[1] != 1)) return NULL;
     *coef = coefs[0];
     *rest = count == 2 ? coefs[1] : 0;
-    return count > 2 || (count == 2 && mono[1] != 1) ? NULL : dim_as_symbol(g, mono[0]);
+    return dim_as_symbol(g, mono[0]);
 }
 
 // A size of the running program that must be equal to a constant is that constant.

@@ -51,13 +51,6 @@ static void bind_outputs(Namespace *s, const OnnxNode *n, bool ok) {
     }
 }
 
-// Is there an output whose name is taken? bind_outputs says so, and the node need not be built.
-static bool defines_again(const Namespace *s, const OnnxNodeDef *def) {
-    for (int i = 0; i < def->n_out; i++)
-        if (*def->out[i] && strmap_get(s->values, def->out[i])) return true;
-    return false;
-}
-
 static int64_t opset_version(const Import *im, const Namespace *s, const char *domain) {
     for (int i = 0; i < s->n_opsets; i++)
         if (!strcmp(s->opsets[i].domain, domain)) return s->opsets[i].version;
@@ -203,7 +196,7 @@ void onnx_build_node(Import *im, Namespace *s, const OnnxNodeDef *def) {
     for (int i = 0; i < def->n_out; i++) n.asked[i] = *def->out[i] != 0;
     const OnnxFunction *f = onnx_function(im, def);
     const OnnxRow *row = f ? NULL : find_row(im, s, &n);
-    bool ok = resolve_inputs(s, &n) && (f || row) && !defines_again(s, def);
+    bool ok = resolve_inputs(s, &n) && (f || row);
     if (ok) ok = f ? inline_function(im, s, &n, f) : run_builder(&n, row);
     bind_outputs(s, &n, ok);
 }
