@@ -156,7 +156,9 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #endif
             for (ptrdiff_t t0 = 0; t0 < TAP_ROWS; t0 += KB) {
                 const ptrdiff_t t1 = t0 + KB < TAP_ROWS ? t0 + KB : TAP_ROWS;
-                ptrdiff_t done = 0; /* tiles */
+                /* the next panel's shares, a tile's each, come near evenly spread over the tiles */
+                const ptrdiff_t tiles = chunk * ((columns + ALONG - 1) / ALONG);
+                ptrdiff_t done = 0, due = 0, share = 0;
                 for (ptrdiff_t r = 0; r < chunk * TALL; r += TALL) {
                     /* tap rows above and from below the input on */
                     const ptrdiff_t oh = oh0 + r, high = PH - oh * SH, low = IH + PH - oh * SH;
@@ -170,11 +172,14 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                         float *const y = Y + (n * (OD * OH * OW) + p - y_at) * YC + g * OC + o,
                             *const tile = direct ? y : SUMS ? sums + done * TILE * WIDTH : sums;
                         const float *const b = weights + first * KW * IC * PANEL;
-                        const float *const ahead = weights
-                            + (TAP_ROWS * KW * IC * (PANEL / 16) + t0 * KW * IC + done * (TAP_ROWS * KW * IC)) * 16;
+                        const bool turn = due <= 0;
+                        const float *const ahead = turn
+                            ? weights + (TAP_ROWS * KW * IC * (PANEL / 16 + share) + t0 * KW * IC) * 16 : b;
+                        share += turn;
+                        due += (turn ? tiles : 0) - PANEL / 16;
                         burn_taps_tile_at(COUNT, COUNT_EDGE, NV, VECTORS_EDGE, ALONG, at_edge, edge, first, last, taps,
                                           corner + r * below + w * beside, beside, below,
-                                          b, PANEL, tile, direct ? YC : WIDTH, t0 > 0, done < PANEL / 16 ? ahead : b);
+                                          b, PANEL, tile, direct ? YC : WIDTH, t0 > 0, ahead);
                         for (int i = 0; i < count && !direct && t1 == TAP_ROWS; i++)
                             if (edge) {
                                 BURN_LOOP

@@ -92,19 +92,28 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                     lie = IN_PLACE && wide == OW ? count / ROWS * ROWS : 0;
                 /* rows of the last tile that repeat the last pixel */
                 const ptrdiff_t past = (FEW - (count - lie) % ROWS % FEW) % FEW;
+                const ptrdiff_t tiles = count / ROWS + (count % ROWS + FEW - 1) / FEW;
                 for (ptrdiff_t q = q0 + lie; q < q1 + past; q++) {
                     const ptrdiff_t p = q < q1 ? q : q1 - 1;
                     memcpy(copy + (q - q0 - lie) * PITCH, x + p / wide * SH * XH + p % wide * SW * XW, IC * sizeof *x);
                 }
                 for (ptrdiff_t panel = first_panel; panel < end_panel; panel++)
                     for (ptrdiff_t o = 0; o < PANEL; o += WIDTH) {
-                        const float *const w = W + (panel * (KH * KW) + tap) * (IC * PANEL) + o,
-                            *const next = w + (ptrdiff_t)(KH * KW) * IC * PANEL;
+                        const float *const w = W + (panel * (KH * KW) + tap) * (IC * PANEL) + o;
+                        /* what comes next: of the next panel, or of the next tap, or another part's */
+                        const bool across = panel + 1 < end_panel, goes_on = tap + 1 < KH * KW;
+                        const ptrdiff_t then = across ? panel + 1 : goes_on ? first_panel : end_panel % PANELS;
+                        const float *const next = W + (then * (KH * KW) + (across ? tap : goes_on ? tap + 1 : 0))
+                            * (IC * PANEL);
                         float *const to = sums + panel * (RC * OW * PANEL) + o;
+                        /* its shares, a tile's each, come near evenly spread over the tiles */
+                        ptrdiff_t due = 0, share = 0;
                         for (ptrdiff_t q = 0, done; q < count; q += done) {
                             const float *const from = q < lie ? x + (q0 + q) * PITCH : copy + (q - lie) * PITCH;
-                            const float *const ahead = panel + 1 < end_panel && q < ROWS * (PANEL / 16)
-                                ? next - o + q / ROWS * (IC * 16) : w;
+                            const bool turn = due <= 0;
+                            const float *const ahead = turn ? next + share * (IC * 16) : w;
+                            share += turn;
+                            due += (turn ? tiles : 0) - PANEL / 16;
                             const bool few = count - q < ROWS;
                             burn_tile_at(ROWS, FEW, NV, NV, few, IC, from, PITCH, 1, w, PANEL, tile, WIDTH, 0, ahead);
                             done = few ? FEW : ROWS;
