@@ -14,6 +14,7 @@ enum {
     AGAIN = 8, /* bytes a half-cycle of weights from beyond it, after the first pass */
     /* weights that each run packs: half-cycles for 16 filters' transform, a 1024 bytes written within L2, and beyond */
     TRANSFORM = 640, PACKED = 256, PACKED_FAR = 768,
+    MEMORY_SHARED = 2, /* half-cycles of all threads together, of which two share what one can fetch from far memory */
     LEARNING = 4 /* largest size where weights are learnt: gradients would carry the errors of larger ones on */
 };
 
@@ -53,7 +54,8 @@ static int64_t product_cost(const TileMachine *t, int64_t r, int64_t v, int64_t 
  * (measured). What the price has above that of far memory is for the room. */
 static int64_t work_beside(const ConvLayout *l, int64_t work, int64_t weights)
 {
-    const int64_t far = weights / 1024 * tile_min(l->price, WEIGHTS_FAR);
+    const int64_t shared = l->parts > 1 ? MEMORY_SHARED : 1,
+                  far = weights / 1024 * tile_min(l->price, WEIGHTS_FAR) * shared;
     return tile_max(work, far) + tile_min(work, far) / 5 + weights / 1024 * tile_max(l->price - WEIGHTS_FAR, 0);
 }
 
@@ -66,18 +68,27 @@ static int64_t packing_cost(const ConvLayout *l, const TileTarget *target, int64
 
 typedef struct WinogradWork {
     const ConvShape *conv;
-    int64_t images;
+    int64_t images, parts;
     WinogradTile tile;
 } WinogradWork;
+
+/* `work` of so many units, which threads share, as if all had as much as who has most. */
+static int64_t shared_work(int64_t work, int64_t units, int64_t parts)
+{
+    return work / units * tile_ceil(units, parts) * parts;
+}
 
 static int64_t winograd_work(const void *shape, const TileMachine *t, int64_t r, int64_t v)
 {
     const WinogradWork *w = shape;
     const ConvShape *s = w->conv;
-    const int64_t tiles = w->images * winograd_count(s, w->tile),
-                  panels = tile_ceil(s->oc, PANEL * v) * (PANEL / t->lanes);
-    return r > tiles ? TILE_NONE : panels * winograd_points(s, w->tile)
-            * (tiles / r * product_cost(t, r, v, s->ic) + product_cost(t, tiles % r, v, s->ic));
+    const int64_t tiles = w->images * winograd_count(s, w->tile), blocks = tile_ceil(s->oc, PANEL * v),
+                  panels = blocks * (PANEL / t->lanes);
+    if (r > tiles)
+        return TILE_NONE;
+    const int64_t work = panels * winograd_points(s, w->tile)
+        * (tiles / r * product_cost(t, r, v, s->ic) + product_cost(t, tiles % r, v, s->ic));
+    return w->parts > 1 ? shared_work(work, tile_max(s->n, 1) * tile_ceil(tiles, r) * blocks, w->parts) : work;
 }
 
 static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTarget *target)
@@ -86,7 +97,7 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t images = l->images ? l->images : 1, tiles = images * winograd_count(s, w->tile),
                   points = winograd_points(s, w->tile), l2 = target->l2 ? (int64_t)target->l2 : 512 << 10,
                   wide = 16 / (target->lanes ? target->lanes : 16);
-    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, images, w->tile});
+    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, images, l->parts, w->tile});
     w->mr = tile.many;
     w->mf = tile.few;
     w->nv = tile.nv;
