@@ -108,7 +108,8 @@ typedef struct Convolution {
 // behind it in its coordinate make, and `2 * axes.n + i` for own[i]: what a factor's indices add up of its rows, or
 // columns, alone. fours: values whose elements a factor loads four at a time, along one coordinate; of those in
 // `paired` (bits) two neighbours hold four terms. few: the template is that of few rows. shares: of the terms, each a
-// workgroup's; blocks: of all batches.
+// workgroup's; blocks: of all batches. bytes: of factors of bytes, summed in i32: templates count words of four terms;
+// words: so many of a factor are read at once where they lie, 0: a word's bytes lie apart.
 enum { COORD_B, COORD_M, COORD_N, COORD_K, COORDS, MAX_OWN = 4, MAX_FOURS = 3 };
 typedef struct Coordinate { int n; int64_t size; signed char axis[32]; } Coordinate;
 typedef struct Product {
@@ -116,7 +117,8 @@ typedef struct Product {
     Coordinate of[COORDS];
     Expr *own[MAX_OWN]; int n_own;
     struct { const Value *value[MAX_FOURS]; int n; unsigned paired; } fours[2];
-    bool few;
+    bool few, bytes;
+    signed char words[2];
     int64_t shares, blocks;
 } Product;
 

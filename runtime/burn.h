@@ -330,7 +330,8 @@ typedef struct burn_vk_kernel {
                            memory barrier stands between two of them */
     const uint32_t *push; /* push constants, offset 0; NULL: none */
     uint32_t push_words;  /* at most 32 */
-    /* NULL, or what runs in this kernel's place where the device has all that its module wants; at the same level */
+    /* NULL, or what runs in this kernel's place where the device has all that its module wants; at the same level. It
+     * may have another one: the last that the device can run does. */
     const struct burn_vk_kernel *instead;
 } burn_vk_kernel;
 
@@ -383,7 +384,7 @@ typedef struct burn_vk_program {
 
 /* A kernel: a SPIR-V module as burn_vk_kernel's, whose push constants are where each operand begins in the buffer, in
  * elements, then numbers. `key`: a hash of the words. `instead`: the same in a way that not all devices have, in so
- * many groups, which runs where it can; NULL: there is none. */
+ * many groups, which runs where it can, and may have another one; NULL: there is none. */
 typedef struct burn_gpu_kernel {
     const char *name;
     const uint32_t *spirv;
@@ -481,7 +482,8 @@ int burn_vk_devices(burn_vk_device *out, int room);
 /* Opens the first device whose name contains `device` (letter case does not matter), or of "#2" that with number 2.
  * NULL: what the environment variable BURN_VK_DEVICE says, and without it the first discrete GPU, else an integrated
  * one, else any. The device must offer Vulkan 1.2. With BURN_VK_STAGING set and not empty, memory is treated as out of
- * the host's reach even where it is not (tests of the copying path). *out is NULL after an error: BURN_ENODEV when
+ * the host's reach even where it is not (tests of the copying path); with BURN_VK_PLAIN, matrix units and dot products
+ * of bytes are not used (to find where a difference comes from). *out is NULL after an error: BURN_ENODEV when
  * there is no such device; burn_vk_last_error(NULL) says why. */
 int burn_vk_open(burn_vk **out, const char *device);
 

@@ -90,6 +90,8 @@ struct burn_vk {
     bool has_shuffles; /* of values within subgroups, in compute shaders */
     bool has_nearest_f16; /* conversions to 16-bit floats that round to the nearest, where a shader asks for it */
     bool has_f16_matrices, has_bf16_matrices; /* of 16 x 16 x 16, by subgroups of 32, with sums in f32; they are on */
+    bool has_i8_matrices; /* of 16 x 16 x 32 signed bytes, with sums in i32 */
+    bool has_dots; /* of four bytes by four, in a word each; they are on */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceMemoryProperties memory;
     VkDeviceSize allocation_max; /* bytes of one allocation */

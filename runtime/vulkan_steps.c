@@ -214,7 +214,7 @@ static int steps_open(Device *d)
 /* Which pipeline is the kernel's, made or not yet; NULL with the error. */
 static const Known *known_of(Steps *s, const burn_gpu_kernel *kernel)
 {
-    const burn_gpu_kernel *other = kernel->instead;
+    const burn_gpu_kernel *other = NULL;
     uint32_t *near = &s->near[kernel->key % NEAR];
     for (size_t i = *near > 0 ? *near - 1 : 0; i < s->known_count; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words) {
@@ -224,7 +224,10 @@ static const Known *known_of(Steps *s, const burn_gpu_kernel *kernel)
     for (size_t i = 0; i + 1 < *near; i++)
         if (s->known[i].key == kernel->key && s->known[i].words == kernel->spirv_words)
             return &s->known[i];
-    const bool instead = other != NULL && burn_vk_lacks(s->vk, other->spirv, other->spirv_words) == NULL;
+    for (const burn_gpu_kernel *way = kernel->instead; way != NULL; way = way->instead)
+        if (burn_vk_lacks(s->vk, way->spirv, way->spirv_words) == NULL)
+            other = way;
+    const bool instead = other != NULL;
     const char *lacks = instead ? NULL : burn_vk_lacks(s->vk, kernel->spirv, kernel->spirv_words);
     if (lacks != NULL) {
         if (failed(s, BURN_ENODEV, kernel->name, 0) == BURN_ENODEV)
@@ -377,7 +380,7 @@ static void steps_dispatch(burn_gpu_call *calls, const burn_gpu_kernel *kernel, 
     c->set = set;
     c->words = (uint32_t)(operands + numbers);
     memcpy(c->push, push, c->words * sizeof *push);
-    memcpy(c->groups, known->instead ? kernel->instead->groups : groups, sizeof c->groups);
+    memcpy(c->groups, known->instead ? known->of->groups : groups, sizeof c->groups);
     if (s->watcher != NULL && steps_wait(calls) == BURN_OK)
         times_tell(s, kernel->name);
     else if (s->count >= s->share && s->known_made == s->known_count)

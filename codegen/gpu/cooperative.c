@@ -8,8 +8,9 @@
 //   %x = OpCooperativeMatrixLoadKHR %m %pointer %row_major %stride
 //
 // Both extensions say the same but for two things: KHR's types say which factor a matrix is, which the marks of its
-// dimensions tell here (cooperative.h), and a layout is a number there. So a compiler and a validator that know NV's
-// alone, which are older, are enough. Numbers are those of the SPIR-V registry.
+// dimensions tell here (cooperative.h), and a layout is a number there; products of bytes say which are signed: all.
+// So a compiler and a validator that know NV's alone, which are older, are enough. Numbers are those of the SPIR-V
+// registry.
 #include "cooperative.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum {
     KHR_TYPE = 4456, KHR_LOAD = 4457, KHR_STORE = 4458, KHR_MUL_ADD = 4459,
     CAPABILITY_NV = 5357, CAPABILITY_KHR = 6022, CAPABILITY_BF16 = 5116, CAPABILITY_BF16_MATRIX = 5118,
     ENCODING_BF16 = 0,
+    ALL_SIGNED = 15,                                    // both factors, what is added, and the result
     MARKS = 0xFFFF0000, MARK_M = 0x10000, MARK_N = 0x20000, MARK_K = 0x30000,
     USE_A = 0, USE_B = 1, USE_SUM = 2, USES = 3,        // as layouts, 0 is by rows, 1 by columns
     MOST_ADDED = 64                                     // words besides one for each instruction
@@ -33,10 +35,10 @@ typedef struct Id { uint32_t value; bool is_true, is_dim; } Id;
 typedef struct Rewriting {
     const SpirvModule *in;
     Id *ids;
-    uint32_t bound, uint_type;
+    uint32_t bound, uint_type, byte_type;               // byte_type: of signed bytes; 0: there is none
     uint32_t number[USES];                              // ids of the constants 0, 1, 2; 0: not there yet
     uint32_t *out; size_t n;
-    bool bf16;
+    bool bf16, bytes;                                   // bytes: of the factors
 } Rewriting;
 
 static void put(Rewriting *r, uint32_t opcode, int n, const uint32_t *operands) {
@@ -71,11 +73,13 @@ static bool survey(Rewriting *r) {
         if (!length || length > r->in->count - at || opcode == NV_LENGTH) return false;
         if (opcode == OP_SPEC_CONSTANT_OP && length > 3 && op[3] == NV_LENGTH) return false;
         if (opcode == OP_TYPE_INT && length == 4 && op[2] == 32 && op[3] == 0) r->uint_type = op[1];
+        if (opcode == OP_TYPE_INT && length == 4 && op[2] == 8 && op[3] == 1) r->byte_type = op[1];
         if (opcode == OP_CONSTANT_TRUE && length == 3) id_of(r, op[2])->is_true = true;
         if (opcode == OP_CONSTANT && length == 4) id_of(r, op[2])->value = op[3];
         if (opcode == NV_TYPE) {
             if (length != 6 || !r->uint_type || use_of(r, op[4], op[5]) < 0) return false;
             id_of(r, op[4])->is_dim = id_of(r, op[5])->is_dim = matrices = true;
+            r->bytes = r->bytes || (r->byte_type && op[2] == r->byte_type);
         }
         at += length;
     }
@@ -119,6 +123,13 @@ static void put_access(Rewriting *r, uint32_t opcode, const uint32_t *op, int le
     r->out[first + (size_t)stride + 1] = op[stride];
 }
 
+static void put_product(Rewriting *r, const uint32_t *op, int length) {
+    uint32_t operands[6] = { 0 };
+    memcpy(operands, op + 1, (size_t)(length - 1) * sizeof *operands);
+    operands[length - 1] = ALL_SIGNED;
+    put(r, KHR_MUL_ADD, r->bytes ? length : length - 1, operands);
+}
+
 static void rewrite_op(Rewriting *r, const uint32_t *op, int length) {
     const uint32_t opcode = op[0] & 0xFFFF;
     if (opcode == OP_CAPABILITY && op[1] == CAPABILITY_NV) put_capability(r);
@@ -130,7 +141,8 @@ static void rewrite_op(Rewriting *r, const uint32_t *op, int length) {
     else if (opcode == NV_TYPE) put_type(r, op);
     else if (opcode == NV_LOAD) put_access(r, KHR_LOAD, op, length, 4);
     else if (opcode == NV_STORE) put_access(r, KHR_STORE, op, length, 3);
-    else put(r, opcode == NV_MUL_ADD ? KHR_MUL_ADD : opcode, length - 1, op + 1);
+    else if (opcode == NV_MUL_ADD && length == 6) put_product(r, op, length);
+    else put(r, opcode, length - 1, op + 1);
 }
 
 bool cooperative_rewrite(SpirvModule *module, bool bf16) {

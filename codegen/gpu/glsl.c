@@ -120,7 +120,8 @@ const char *glsl_element(Printing *p, Value *v, const char *index, bool written)
 
 static const struct { const char *name, *type; } wide[] = {
     [WIDE_F32X4] = { "f32x4", "vec4" }, [WIDE_U16X4] = { "u16x4", "uvec2" }, [WIDE_U16X8] = { "u16x8", "uvec4" },
-    [WIDE_U8X4] = { "u8x4", "uint" }, [WIDE_U8X2] = { "u8x2", "uint16_t" }
+    [WIDE_U8X4] = { "u8x4", "uint" }, [WIDE_U8X2] = { "u8x2", "uint16_t" },
+    [WIDE_U8X16] = { "u8x16", "uvec4" }
 };
 
 const char *glsl_wide(Printing *p, Value *v, Wide w) {
@@ -589,6 +590,13 @@ bool glsl_kernel(Arena *a, const Options *o, const Layout *l, const Kernel *k, S
     if (k->kind == KERNEL_LOOP && k->loop.windows && glsl_windows(&p, out)) return true;
     if (k->kind == KERNEL_LOOP) return loop_kernel(&p, out);
     Printing other = p;
-    if (k->units.block) (k->units.pieces ? glsl_pieces : glsl_matrix)(&other, out->instead = NEW(a, Shader));
+    Shader **instead = &out->instead;
+    if (k->kind == KERNEL_PRODUCT && k->product.bytes) {
+        Printing dots = p;
+        dots.dots = true;
+        glsl_product(&dots, *instead = NEW(a, Shader));
+        instead = &(*instead)->instead;
+    }
+    if (k->units.block) (k->units.pieces ? glsl_pieces : glsl_matrix)(&other, *instead = NEW(a, Shader));
     return k->kind == KERNEL_GEMM ? glsl_gemm(&p, out) : glsl_product(&p, out);
 }

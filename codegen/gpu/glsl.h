@@ -5,7 +5,7 @@
 #include "vulkan.h"
 
 // views of several elements at a time
-typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_U8X2, WIDE_COUNT } Wide;
+typedef enum Wide { WIDE_F32X4, WIDE_U16X4, WIDE_U16X8, WIDE_U8X4, WIDE_U8X2, WIDE_U8X16, WIDE_COUNT } Wide;
 
 typedef struct More { const char *name; uint32_t value; } More;
 enum { MAX_LANES_READ = 6 };                            // values that a thread reads several elements of at once
@@ -28,6 +28,8 @@ typedef struct Printing {
     const Value *four[MAX_LANES_READ]; int n_four;      // of which a function, or a thread, has several elements
     unsigned paired;                                    // bits: of these two elements, each in two lanes
     bool converts;                                      // the shader has float16: GLSL_MATRICES
+    bool dots;                                          // ... and dot products of four bytes
+    const struct Packing *packing; char factor;         // product.c: how which factor of bytes is read
     int lanes, lane_at;                                 // lanes.c: elements of a thread; which of `four` is read
 } Printing;
 
@@ -52,6 +54,13 @@ void glsl_shader(Printing *p, const char *extensions, const char *shared, const 
     "#extension GL_KHR_shader_subgroup_basic : require\n" \
     "#extension GL_NV_cooperative_matrix : require\n" \
     "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n" \
+    "#extension GL_EXT_control_flow_attributes : require\n" \
+    "#extension GL_EXT_spirv_intrinsics : require\n"
+#define GLSL_BYTES \
+    "#extension GL_NV_integer_cooperative_matrix : require\n" \
+    "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n" \
+    "#define BYTES\n"
+#define GLSL_DOTS \
     "#extension GL_EXT_control_flow_attributes : require\n" \
     "#extension GL_EXT_spirv_intrinsics : require\n"
 #define GLSL_NEAREST "spirv_execution_mode(capabilities = [4467], 4462, 16);\n"      // RoundingModeRTE of 16 bits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A product of factors of 16 bits as a compute shader for matrix units: templates/glsl/gemm_mma.comp, in place of
-// gemm.c's or product.c's where the device has them.
+// A product of factors of 16 bits, or of bytes, as a compute shader for matrix units: templates/glsl/gemm_mma.comp, in
+// place of gemm.c's or product.c's where the device has them.
 #include "glsl.h"
 
 #include "schedule/gpu/matrix.h"
@@ -135,14 +135,15 @@ void glsl_matrix(Printing *p, Shader *out) {
     const Coordinate *of = k->product.of;
     const Units *u = &k->units;
     const MatrixBlock *b = u->block;
-    const bool gemm = k->kind == KERNEL_GEMM;
+    const bool gemm = k->kind == KERNEL_GEMM, bytes = !gemm && k->product.bytes;
     const Dim batch = gemm ? s->batch : of[COORD_B].size, m = gemm ? s->m : of[COORD_M].size,
-              n_columns = gemm ? s->n : of[COORD_N].size, terms = gemm ? s->k : of[COORD_K].size;
+              n_columns = gemm ? s->n : of[COORD_N].size,
+              terms = gemm ? s->k : bytes ? ceil_div(of[COORD_K].size, 2) : of[COORD_K].size;
     Hole holes[MAX_HOLES];
     int n = 0, wide[2];
     bool runs[2];
     Text body;
-    out->matrices = strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
+    out->matrices = bytes ? DT_I8 : strcmp(p->options->precision, "f16") ? DT_BF16 : DT_F16;
     p->converts = out->matrices == DT_F16;
     text_init(&body, p->arena);
     (gemm ? operands : factors)(p, &body, out->matrices, wide, runs, holes, &n);
@@ -153,11 +154,13 @@ void glsl_matrix(Printing *p, Shader *out) {
         { "A_RUNS", runs[0] }, { "B_RUNS", runs[1] } };
     for (size_t i = 0; i < COUNT(numbers); i++)
         holes[n++] = (Hole){ numbers[i].name, NULL, number_text(p->arena, numbers[i].value) };
+    holes[n++] = (Hole){ "FOUR", NULL, bytes ? "ivec4" : "vec4" };
+    holes[n++] = (Hole){ "SUMS", "x", bytes ? "ivec4(x)" : "uintBitsToFloat(x)" };
     holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
     holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
     text_printf(&body, "%s\n", template_text("glsl/units.glsl"));
     template_fill(p->arena, &body, "glsl/gemm_mma.comp", n, holes);
-    glsl_shader(p, GLSL_MATRICES, glsl_share_memory(p), body.at, out);
+    glsl_shader(p, bytes ? GLSL_MATRICES GLSL_BYTES : GLSL_MATRICES, glsl_share_memory(p), body.at, out);
     out->points = batch * m * n_columns;
     out->groups[0] = (uint32_t)ceil_div(n_columns, b->bn);
     out->groups[1] = (uint32_t)ceil_div(m, b->bm);

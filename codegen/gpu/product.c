@@ -227,6 +227,126 @@ static void print_four(Printing *p, Text *out, int which, int64_t wide) {
     text_printf(out, ");\n}\n\n");
 }
 
+// ---------------------------------------------------------------- several bytes at a time
+// An operand of a template's that bytes are read as: so many terms in one that it counts, all `bytes` of which are read
+// at once where they lie together.
+struct Packing { int terms, bytes; Wide wide; const char *type, *name; };
+static const struct Packing words = { 4, 4, WIDE_U8X4, "int", "_at" }, pairs = { 2, 2, WIDE_U8X2, "uint", "_at" },
+                            eight_pairs = { 2, 16, WIDE_U8X16, "uvec4", "8_at" };
+
+static const char *load_packed(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    return arena_printf(p->arena, "%s(%s)", p->packing->type,
+        glsl_elements(p, v, p->packing->wide, p->packing->bytes, index));
+}
+
+static const char *load_packed_if(void *ctx, Value *v, const char *index, const char *guard, const char *otherwise) {
+    Printing *p = ctx;
+    (void)otherwise;                                    // print_packed_if() knows it
+    glsl_wide(p, v, p->packing->wide);
+    return arena_printf(p->arena, "%c_if(%s, (%s + %s) / %d)", p->factor, guard, glsl_origin(p, v), index,
+        p->packing->bytes);
+}
+
+static const char *load_four_words(void *ctx, Value *v, const char *index) {
+    Printing *p = ctx;
+    return arena_printf(p->arena, "ivec4(%s)", glsl_elements(p, v, WIDE_U8X16, 16, index));
+}
+
+// A_if(guard, i): number i of what the factor loads, or of what stands for it where the guard does not hold
+static void print_packed_if(Printing *p, Text *out, const Expr *load) {
+    const unsigned fill = load->a[2] ? (unsigned)load->a[2]->c.i & 255 : 0;
+    const char *type = p->packing->type;
+    text_printf(out, "%s %c_if(const bool guard, const int i) {\n    %s x = %s(%uu);\n    if (guard) x = %s(%s[i]);\n"
+        "    return x;\n}\n\n", type, p->factor, type, type, fill * 0x01010101u, type,
+        glsl_wide(p, load->value, p->packing->wide));
+}
+
+// A_own, and A_at(own, at), of a factor of bytes: those that lie together, or one after the other.
+static void print_packed(Printing *p, Text *out, int which, const struct Packing *as, bool whole) {
+    const Kernel *k = p->kernel;
+    Expr *e = whole ? k->product.factor[which]->a[0] : k->product.factor[which];
+    const char name = which ? 'B' : 'A';
+    const long long terms = k->product.of[COORD_K].size;
+    uint64_t used = e->axes_used;
+    Dialect d = glsl_dialect(p);
+    d.store = give_back;
+    p->packing = as;
+    p->factor = name;
+    if (whole) {
+        d.load = load_packed;
+        d.load_if = load_packed_if;
+        if (e->a[1]) print_packed_if(p, out, e);
+    }
+    for (int i = 0; i < 2 * k->axes.n; i++)
+        if (is_digit(k, COORD_K, i)) used &= ~(UINT64_C(1) << i);
+    print_own(p, out, which, used);
+    if (whole)
+        text_printf(out, "%s %c%s(const %c_own own, const int at) {\n    const int k = %d * at;\n", as->type, name,
+            as->name, name, as->terms);
+    else text_printf(out, "int %c_byte(const %c_own own, const int k) {\n", name, name);
+    for (int i = 0; i < 64; i++)
+        if (used >> i & 1) text_printf(out, "    const int i%d = own.i%d;\n", i, i);
+    print_digits(out, k, COORD_K, e->axes_used);
+    print_body(p, out, &d, e, expr_index(k->exprs, 0));
+    text_printf(out, "}\n\n");
+    if (whole) return;
+    text_printf(out,
+        "%s %c_at(const %c_own own, const int at) {\n    int x = 0;\n    [[unroll]] for (int i = 0; i < %d; i++)\n"
+        "        if (%lld %% %d == 0 || %d * at + i < %lld) x |= (%c_byte(own, %d * at + i) & 255) << 8 * i;\n"
+        "    return %s(x);\n}\n\n",
+        as->type, name, name, as->terms, terms, as->terms, as->terms, terms, name, as->terms, as->type);
+}
+
+// ivec4 A4_at(b, m, word), B4_at(b, word, n): four words that lie together
+static void print_four_words(Printing *p, Text *out, int which) {
+    Expr *load = p->kernel->product.factor[which]->a[0];
+    Dialect d = glsl_dialect(p);
+    d.store = give_back;
+    d.load = load_four_words;
+    text_printf(out, "ivec4 %s) {\n    const int k = 4 * word;\n",
+        which ? "B4_at(const int b, const int word, const int n" : "A4_at(const int b, const int m, const int word");
+    print_place(p, out, load);
+    print_body(p, out, &d, load, expr_index(p->kernel->exprs, 0));
+    text_printf(out, "}\n\n");
+}
+
+// Four words at a time?
+static bool print_words(Printing *p, Text *out, int which) {
+    const Product *of = &p->kernel->product;
+    const Expr *load = of->factor[which]->a[0];
+    const bool four = of->words[which] == 4 && whole_vectors(p, load->value, 16);
+    if (four) print_four_words(p, out, which);
+    else print_packed(p, out, which, &words, of->words[which] && whole_vectors(p, load->value, 4));
+    return four;
+}
+
+static bool is_unsigned(const Kernel *k, int which) { return k->product.factor[which]->a[0]->dtype == DT_U8; }
+
+// int dot4(x, y, sum): sum and the four products of the bytes in two words; and of four pairs of such
+static void print_dot(const Printing *p, Text *out) {
+    const bool x = is_unsigned(p->kernel, 0), y = is_unsigned(p->kernel, 1);
+    static const char *const byte[] = { "bitfieldExtract(%c, 8 * i, 8)", "int(bitfieldExtract(uint(%c), 8 * i, 8))" };
+    if (p->dots) {
+        const char *type = x && y ? "uint" : "int";
+        text_printf(out,
+            "spirv_instruction(extensions = [\"SPV_KHR_integer_dot_product\"], capabilities = [6018, 6019], id = %d)\n"
+            "%s dot_of(%s x, %s y, spirv_literal int format);\n\n"
+            "int dot4(const int x, const int y, const int sum) { return sum + int(dot_of(%s(%s), %s(%s), 0)); }\n",
+            x && y ? 4451 : x || y ? 4452 : 4450, type, type, type, type, x ? "y" : "x", type, x ? "x" : "y");
+    } else {
+        text_printf(out, "int dot4(const int x, const int y, int sum) {\n"
+            "    [[unroll]] for (int i = 0; i < 4; i++) sum += ");
+        text_printf(out, byte[x], 'x');
+        text_printf(out, " * ");
+        text_printf(out, byte[y], 'y');
+        text_printf(out, ";\n    return sum;\n}\n");
+    }
+    text_printf(out, "ivec4 dot4(const ivec4 x, const ivec4 y, const ivec4 sum) {\n"
+        "    ivec4 all;\n    [[unroll]] for (int i = 0; i < 4; i++) all[i] = dot4(x[i], y[i], sum[i]);\n"
+        "    return all;\n}\n\n");
+}
+
 void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *at) {
     uint64_t used = 0;
     for (int i = 0; i < n; i++) used |= stores[i].expr->axes_used | stores[i].index->axes_used;
@@ -246,7 +366,8 @@ static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n
         text_printf(out, "void finish4(const vec4 sums, const int b, const int m, const int first) {\n");
         glsl_print_lanes(p, &four, out);
     } else {
-        text_printf(out, "void finish(const float acc, const int b, const int m, const int column) {\n");
+        text_printf(out, "void finish(const %s acc, const int b, const int m, const int column) {\n",
+            p->kernel->product.bytes ? "int" : "float");
         glsl_product_nest(p, out, &d, p->kernel->stores.at, 1, "column");
     }
     text_printf(out, "}\n\n");
@@ -300,27 +421,31 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
     static const Hole fixed[] = { { "A_OWN", NULL, "A_own" }, { "B_OWN", NULL, "B_own" },
         { "A_OWN_AT", "b, m", "A_own_at(b, m)" }, { "B_OWN_AT", "b, n", "B_own_at(b, n)" },
         { "A8_AT", "own, k", "A8_at(own, k)" }, { "B8_AT", "own, k", "B8_at(own, k)" } };
+    const Product *of = &p->kernel->product;
     for (int i = 0; i < 2; i++) {
-        wide[i] = whole_eights(p, i, to);
-        print_element(p, out, i, wide[i]);
-        const char *element =
-            wide[i] ? "0u" : glsl_bits_text(p, to, i ? "B_at(own, k)" : "A_at(own, k)");
+        const char *at = i ? "B_at(own, k)" : "A_at(own, k)";
+        wide[i] = of->bytes ? p->kernel->units.wide[i] && whole_vectors(p, of->factor[i]->a[0]->value, 16) :
+                              whole_eights(p, i, to);
+        if (of->bytes) print_packed(p, out, i, wide[i] ? &eight_pairs : &pairs, wide[i]);
+        else print_element(p, out, i, wide[i]);
+        const char *element = wide[i] ? "0u" : of->bytes ? at : glsl_bits_text(p, to, at);
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out, true, holes, n);
+    print_finish(p, out, !of->bytes, holes, n);
 }
 
 // ---------------------------------------------------------------- the whole
 const char *glsl_share_memory(Printing *p) {
     const Kernel *k = p->kernel;
+    const char *four = k->kind == KERNEL_PRODUCT && k->product.bytes ? "ivec4" : "vec4";
     if (!gpu_counters(k)) return "";
     p->more[p->n_more++] = (More){ "parts_at", (uint32_t)(layout_scratch(k).at / VECTOR) };
     p->more[p->n_more++] = (More){ "counts_at", layout_counter(p->layout, k) };
     // where values may lie anywhere, the counters lie with the constants (runtime/vulkan_steps.c)
     return arena_printf(p->arena,
-        "layout(set = 0, binding = 0, std430) coherent buffer Parts { vec4 parts[]; };\n"
-        "layout(set = 0, binding = %d, std430) coherent buffer Counts { uint counts[]; };\n", p->layout->moved);
+        "layout(set = 0, binding = 0, std430) coherent buffer Parts { %s parts[]; };\n"
+        "layout(set = 0, binding = %d, std430) coherent buffer Counts { uint counts[]; };\n", four, p->layout->moved);
 }
 
 // The narrower an element, the more of them are to be on their way for memory to be busy; of values that have fours.
@@ -345,11 +470,15 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
     for (int i = 0; i < 2; i++) {
         const int64_t along = template_hole_value(k, wide[i]);
         // the right factor of few rows is read so anyway, lane by lane where no value has fours
-        const bool four = along && (take_fours(p, i) || (k->product.few && i));
+        const bool bytes = k->product.bytes,
+                   four = bytes ? print_words(p, out, i) : along && (take_fours(p, i) || (k->product.few && i));
         if (!four) glsl_refuse(*n, holes, wide[i]);
-        if (four) print_four(p, out, i, along);
-        else print_element(p, out, i, false);
+        if (four && !bytes) print_four(p, out, i, along);
+        else if (!bytes) print_element(p, out, i, false);
     }
+    if (k->product.bytes) print_dot(p, out);
+    holes[(*n)++] = (Hole){ "FOUR", NULL, k->product.bytes ? "ivec4" : "vec4" };
+    holes[(*n)++] = (Hole){ "MULTIPLY", "x, y, sum", k->product.bytes ? "dot4(x, y, sum)" : "fma(x, y, sum)" };
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
     print_finish(p, out, false, holes, n);
 }
@@ -364,7 +493,8 @@ bool glsl_product(Printing *p, Shader *out) {
     glsl_product_factors(p, &body, holes, &n);
     if (k->product.few) holes[n++] = (Hole){ "FLIGHT", NULL, number_text(p->arena, flight(p)) };
     template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);
-    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
+    glsl_shader(p, p->dots ? GLSL_DOTS : "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p),
+        body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
     if (k->product.few) {
         out->groups[0] = (uint32_t)ceil_div(k->product.of[COORD_N].size, 4 * template_hole_value(k, "ACROSS"));

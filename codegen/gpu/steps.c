@@ -155,11 +155,26 @@ static bool all_placed(const Kernel *k, const Shader *s) {
 }
 
 // Is what not all devices have given the same, and of a size that is known?
-static bool runs_instead(const Shader *s) {
-    const Shader *other = s->instead;
+static bool runs_instead(const Shader *s, const Shader *other) {
     bool same = other && other->n_push == s->n_push && other->n_placed == s->n_placed && s->size <= 1;
     for (int i = 0; same && i < s->n_placed; i++) same = s->placed[i] == other->placed[i];
     return same;
+}
+
+// What runs instead of s, `way` behind it, where the device can, and before it what runs instead of that: how it is
+// spelled; NULL with a diagnostic.
+static const char *print_instead(
+    const StepsFile *f, CFile *g, const KernelText *t, const Shader *s, const Shader *other, int way) {
+    if (!runs_instead(s, other)) return "(void *)0";
+    const char *name = arena_printf(g->arena, way > 1 ? "instead%d" : "instead", way);
+    const Module *m = module_of(f, g, t, other, arena_printf(g->arena, "_%s", name));
+    const char *better = m ? print_instead(f, g, t, s, other->instead, way + 1) : NULL;
+    if (!better) return NULL;
+    text_printf(&g->c,
+        "    static const burn_gpu_kernel %s = {\"%s\", %s, %zu, UINT64_C(0x%llx), %s, {%u, %u, %u}};\n",
+        name, m->words, m->words, m->count, (unsigned long long)m->key, better, other->groups[0], other->groups[1],
+        other->groups[2]);
+    return arena_printf(g->arena, "&%s", name);
 }
 
 // One dispatch of the kernel's; of several, each stands in a block of its own.
@@ -168,18 +183,12 @@ static void print_dispatch(
     const Kernel *k = t->kernel;
     const Module *m = module_of(f, g, t, s, pass ? arena_printf(g->arena, "_%d", pass) : "");
     const int numbers = k->sizes.n ? 1 + k->sizes.n : 0;
-    const Shader *other = runs_instead(s) ? s->instead : NULL;
-    const Module *rather = other && m ? module_of(f, g, t, other, "_instead") : NULL;
-    if (!m || (other && !rather)) return;
+    if (!m) return;
     if (!alone) text_printf(&g->c, "    {\n");
-    if (rather)
-        text_printf(&g->c,
-            "    static const burn_gpu_kernel instead = {\"%s\", %s, %zu, UINT64_C(0x%llx), (void *)0, "
-            "{%u, %u, %u}};\n",
-            rather->words, rather->words, rather->count, (unsigned long long)rather->key, other->groups[0],
-            other->groups[1], other->groups[2]);
+    const char *rather = print_instead(f, g, t, s, s->instead, 1);
+    if (!rather) return;
     text_printf(&g->c, "    static const burn_gpu_kernel kernel = {\"%s\", %s, %zu, UINT64_C(0x%llx), %s, {0}};\n",
-        m->words, m->words, m->count, (unsigned long long)m->key, rather ? "&instead" : "(void *)0");
+        m->words, m->words, m->count, (unsigned long long)m->key, rather);
     print_operands(t, l, s, &g->c);
     print_groups(t, s, &g->c);
     text_printf(&g->c, "    gpu->dispatch(gpu, &kernel, groups, %d, %d, %s, %d, %s);\n",

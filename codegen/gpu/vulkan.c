@@ -16,11 +16,15 @@
 
 
 // ---------------------------------------------------------------- levels
+// what every device has, and what runs instead where there is more: so many at most
+enum { WAYS = 3 };
+static const char *const way_names[WAYS] = { "kernels", "instead", "instead2" };
+
 typedef struct Dispatch {
     const Kernel *kernel;
     Shader shader;
     int level, order, pass;                             // pass: of the kernel's
-    const char *words, *words_instead;                  // the arrays of its modules
+    const char *words[WAYS];                            // the arrays of its modules
 } Dispatch;
 
 // What a kernel reads or writes, its scratch memory last: number i of them.
@@ -143,11 +147,13 @@ static const char *print_module(
 static bool print_modules(VkFile *g, const Plan *p, Dispatch *d, const char *prefix, StrMap *modules) {
     const char *name = arena_printf(g->arena, "%s_%s", prefix, d->kernel->name);
     if (d->pass) name = arena_printf(g->arena, "%s_%d", name, d->pass);
-    d->words = print_module(g, p, d->kernel, &d->shader, name, modules);
-    if (d->words && d->shader.instead)
-        d->words_instead = print_module(
-            g, p, d->kernel, d->shader.instead, arena_printf(g->arena, "%s_instead", name), modules);
-    return d->words && (d->words_instead || !d->shader.instead);
+    const Shader *s = &d->shader;
+    for (int way = 0; s; way++, s = s->instead) {
+        const char *own = way ? arena_printf(g->arena, "%s_%s", name, way_names[way]) : name;
+        d->words[way] = print_module(g, p, d->kernel, s, own, modules);
+        if (!d->words[way]) return false;
+    }
+    return true;
 }
 
 static void print_ios(VkFile *g, const Program *p, const Layout *l, bool outputs) {
@@ -192,20 +198,25 @@ static void print_kernel(Text *out, const Dispatch *d, const Shader *s, const ch
         s->groups[0], s->groups[1], s->groups[2], d->level, places, s->n_push, instead);
 }
 
+static const Shader *way_of(const Dispatch *d, int way) {
+    const Shader *s = &d->shader;
+    for (int i = 0; s && i < way; i++) s = s->instead;
+    return s;
+}
+
 // The array of kernels, or of those that run instead of others; nothing where there are none.
-static void print_kernels(VkFile *g, const Program *p, const Dispatch *d, int n, bool instead) {
+static void print_kernels(VkFile *g, const Program *p, const Dispatch *d, int n, int way) {
     int at = 0, rows = 0, printed = 0;
     for (int i = 0; i < n; i++) {
-        const Shader *s = instead ? d[i].shader.instead : &d[i].shader;
+        const Shader *s = way_of(&d[i], way);
         const char *places = d[i].shader.n_push ? arena_printf(g->arena, "%s_places + %d", p->name, at) :
                                                   "(const uint32_t *)0",
                    *other = "(const burn_vk_kernel *)0";
         at += d[i].shader.n_push;
         if (!s) continue;
-        if (!instead && s->instead) other = arena_printf(g->arena, "%s_instead + %d", p->name, rows++);
-        if (!printed++)
-            text_printf(&g->c, "static const burn_vk_kernel %s_%s[] = {\n", p->name, instead ? "instead" : "kernels");
-        print_kernel(&g->c, &d[i], s, instead ? d[i].words_instead : d[i].words, places, other);
+        if (s->instead) other = arena_printf(g->arena, "%s_%s + %d", p->name, way_names[way + 1], rows++);
+        if (!printed++) text_printf(&g->c, "static const burn_vk_kernel %s_%s[] = {\n", p->name, way_names[way]);
+        print_kernel(&g->c, &d[i], s, d[i].words[way], places, other);
     }
     if (printed) text_printf(&g->c, "};\n");
 }
@@ -226,8 +237,7 @@ static void print_windows(VkFile *g, const Program *p, const Layout *l, const Di
 static void print_program(VkFile *g, const Program *p, const Layout *l, const Dispatch *d, int n, const char *name) {
     const Graph *gr = p->plan->graph;
     print_places(g, p, d, n);
-    print_kernels(g, p, d, n, true);
-    print_kernels(g, p, d, n, false);
+    for (int way = WAYS; way-- > 0;) print_kernels(g, p, d, n, way);
     print_windows(g, p, l, d, n);
     print_ios(g, p, l, false);
     print_ios(g, p, l, true);
@@ -409,7 +419,9 @@ const Backend backend_vulkan = {
     .descriptor = DESCRIPTOR_VULKAN,
     .has_template = gpu_has_template,
     .channels_last_in_halves = true,
+    .channels_last_of_bytes = true,
     .channels_first = gpu_channels_first,
+    .byte_products = true,
     .spread_points = true,
     .keeps_rows = gpu_keeps_rows,
     .windows_in_loops = true,

@@ -47,7 +47,7 @@ typedef struct Shader {
     uint32_t groups[3];
     uint32_t push[MAX_PUSH]; int n_push;
     // NULL, or the same in a way that not all devices have: on matrix units, in GL_NV_cooperative_matrix, of elements
-    // of what type; else with shuffles in subgroups
+    // of what type; else with shuffles in subgroups, or dot products of bytes, which may have another way instead
     struct Shader *instead; DType matrices;
     Value *placed[MAX_PUSH]; int n_placed;              // whose places the last of those are
     struct Shader *then;                                // what the kernel goes on with when all of this is done

@@ -15,6 +15,7 @@
 //   after    %3: f32[8,3,3,16] = Identity(Transpose(%1)) {stored=1}
 //            %4: f32[8,16,3,3] = Transpose(%3)
 //            %2: f32[1,9,9,8] = Conv(%0, %4) {channels_last=1}
+// A constant matrix of bytes lies term beside term where words of four terms are multiplied.
 #include "passes.h"
 
 enum { FEW_CHANNELS = 8 };                              // an image's: neighbours are read along a window's rows there
@@ -50,6 +51,21 @@ static void order_of(const Type *w, int *order, int *back) {
     for (int i = 0; i < rank; i++) back[order[i]] = i;
 }
 
+// A constant matrix of bytes, where the back end multiplies words of four terms.
+static bool of_words(const Node *n, const Options *o) {
+    return o->machine.backend->channels_last_of_bytes && n->op == OP_MatMul && node_of_bytes(n) && n->in[1]->data
+        && n->in[1]->type.rank > 1;
+}
+
+// Term beside term.
+static Value *turned(Graph *g, Value *w) {
+    const int rank = w->type.rank;
+    int swap[MAX_RANK];
+    for (int i = 0; i < rank; i++) swap[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    Tensor *t = value_const(b_transpose(g, w, swap));
+    return t ? b_transpose(g, graph_const(g, t, w->name), swap) : NULL;
+}
+
 static Value *laid(Graph *g, Value *w) {
     int order[MAX_RANK], back[MAX_RANK];
     order_of(&w->type, order, back);
@@ -79,10 +95,11 @@ static bool lay(Laying *l, Graph *g) {
     bool changed = false;
     for (Node *n = g->first; n; n = n->next) {
         for (int i = 0; i < n->n_bodies; i++) changed |= lay(l, n->bodies[i]);
-        if (!strided(g, n, l->options)) continue;
+        const bool words = of_words(n, l->options);
+        if (!words && !strided(g, n, l->options)) continue;
         g->cursor = n;
         g->loc = n->loc;
-        Value *w = n->in[1]->data ? laid(g, n->in[1]) : laid_view(l, g, n->in[1]);
+        Value *w = words ? turned(g, n->in[1]) : n->in[1]->data ? laid(g, n->in[1]) : laid_view(l, g, n->in[1]);
         if (!w) continue;
         n->in[1] = w;
         changed = true;

@@ -447,12 +447,24 @@ static void layout_graph(Layout *l, Graph *g, const Backend *b) {
 
 bool wants_channels_last(const Options *o) {
     const Backend *b = o->machine.backend;
-    return b->channels_last || (b->channels_last_in_halves && o->precision);
+    return b->channels_last || b->channels_last_of_bytes || (b->channels_last_in_halves && o->precision);
+}
+
+static bool convolves_bytes(const Graph *g) {
+    bool any = false;
+    for (const Node *n = g->first; n && !any; n = n->next) {
+        any = n->op == OP_Conv && node_of_bytes(n);
+        for (int i = 0; i < n->n_bodies && !any; i++) any = convolves_bytes(n->bodies[i]);
+    }
+    return any;
 }
 
 bool pass_layout(Graph *g, const Options *o) {
-    Layout l = { .r = { .scratch = arena_new() }, .in_loops = o->machine.backend->windows_in_loops };
-    layout_graph(&l, g, o->machine.backend);
+    const Backend *b = o->machine.backend;
+    const bool all = b->channels_last || (b->channels_last_in_halves && o->precision);
+    if (!all && !convolves_bytes(g)) return false;
+    Layout l = { .r = { .scratch = arena_new() }, .in_loops = b->windows_in_loops };
+    layout_graph(&l, g, b);
     arena_free(l.r.scratch);
     return pass_dce(g) || l.r.changed;
 }

@@ -13,7 +13,8 @@
 // and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
 // first; its weights' zero point goes with the sums of windows of (x - za), over all channels of a group at once.
 // Targets in fixed point have both factors signed, and convolutions that fill the padding themselves. There the left
-// one may have 16 bits, where its weights are constant and so small that no sum leaves i32, whatever it is.
+// one may have 16 bits, where its weights are constant and so small that no sum leaves i32, whatever it is. Loops take
+// left factors of either sign, and fill the padding, too.
 //
 // In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
 // number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
@@ -25,6 +26,10 @@
 #include <string.h>
 
 enum { MOST_TERMS = 32768 };                    // 2 * 255 * 128 of them stay below 2^31
+
+// What a target's kernels take. both_signed: left factors of i8, and i16; any_sign: of u8 and of i8; neither: of u8.
+// fills: convolutions fill the padding themselves.
+typedef struct Kinds { bool both_signed, any_sign, fills; } Kinds;
 
 // q - zero in i32, times scale in f32 where there is one. q: u8 or i8. zero: i32, NULL: 0.
 typedef struct Bytes { Value *q, *zero, *scale; } Bytes;
@@ -134,13 +139,13 @@ static bool fits_matmul(const Node *n, const Bytes *a, const Bytes *b) {
     return constant_along(a->zero, x->rank, x->rank - 1) && constant_along(b->zero, w->rank, w->rank - 2);
 }
 
-static void shift_left_factor(Graph *g, Bytes *a, bool both_signed) {
+static void shift_left_factor(Graph *g, Bytes *a, Kinds kinds) {
     if (is_half(a->q)) shift(g, a, DT_I16, -32768);
-    else shift(g, a, both_signed ? DT_I8 : DT_U8, both_signed ? -128 : 128);
+    else if (!kinds.any_sign) shift(g, a, kinds.both_signed ? DT_I8 : DT_U8, kinds.both_signed ? -128 : 128);
 }
 
-static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, bool both_signed) {
-    shift_left_factor(g, &a, both_signed);
+static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, Kinds kinds) {
+    shift_left_factor(g, &a, kinds);
     shift(g, &b, DT_I8, -128);
     if (!a.q || !b.q) return NULL;
     int64_t k = a.q->type.dim[a.q->type.rank - 1], rows = a.q->type.rank - 1, columns = b.q->type.rank - 2;
@@ -207,21 +212,21 @@ static Value *windows_times(Graph *g, const Node *n, const Bytes *a, const Bytes
     return times(g, b_finish(sum), one_number(w->zero) ? b_reshape(g, w->zero, 0, NULL) : by_channel(g, w->zero, rank));
 }
 
-static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, bool both_signed) {
+static Value *convolution(Graph *g, const Node *n, Bytes a, Bytes w, Kinds kinds) {
     int rank = a.q->type.rank;
     int64_t none[2 * MAX_RANK] = { 0 }, axes[MAX_RANK];
     double fill = 0;
-    shift_left_factor(g, &a, both_signed);
+    shift_left_factor(g, &a, kinds);
     shift(g, &w, DT_I8, -128);
     if (!a.q || !w.q) return NULL;
     Value *more = w.zero ? windows_times(g, n, &a, &w) : NULL;
     if (w.zero && !more) return NULL;
     Value *zero = a.zero ? b_reshape(g, a.zero, 0, NULL) : NULL;
-    bool fills = both_signed && (!zero || const_splat(settled(zero), &fill));
+    bool fills = kinds.fills && (!zero || const_splat(settled(zero), &fill));
     Node *conv = node_like(g, n, (Value *[]){ fills ? a.q : padded(g, n, a.q, zero), w.q });
     if (!conv) return NULL;
     if (!fills) node_set_ints(conv, "pads", none, 2 * (rank - 2));
-    if (both_signed) node_set_int(conv, "wide", 1);
+    if (a.q->type.dtype != DT_U8) node_set_int(conv, "wide", 1);
     if (fill != 0) node_set_int(conv, "fill", (int64_t)fill);
     if (!node_infer(conv)) return NULL;
     if (!zero) return less(g, conv->out[0], more);
@@ -288,7 +293,7 @@ static Bytes piece_of_groups(Graph *g, const Bytes *of, int64_t groups, int64_t 
 
 // A product of halves whose sums leave 32 bits, in as few pieces of its terms (channels of a convolution's groups) as
 // do not: each is exact, and they are added as floats. f32, less zero points, without the scale.
-static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, double share) {
+static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, Kinds kinds, double share) {
     enum { MOST_PIECES = 64 };
     const int rank = a->q->type.rank;
     const bool conv = n->op == OP_Conv;
@@ -307,7 +312,7 @@ static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, doubl
         for (int64_t i = 0; i < pieces && fit; i++) {
             const int64_t from = k * i / pieces, end = k * (i + 1) / pieces;
             const Bytes left = conv ? piece_of_groups(g, a, groups, from, end) : piece(g, a, rank - 1, from, end);
-            Value *sum = conv ? convolution(g, n, left, right[i], true) : product(g, n, left, right[i], true);
+            Value *sum = conv ? convolution(g, n, left, right[i], kinds) : product(g, n, left, right[i], kinds);
             if (!sum) return NULL;
             sum = b_cast(g, sum, DT_F32);
             all = all ? b_binary(g, OP_Add, all, sum) : sum;
@@ -336,32 +341,32 @@ static Value *product_scale(Graph *g, const Node *n, Value *sa, Value *sb) {
     return times(g, sa, sb);
 }
 
-static Value *rewritten(Graph *g, Node *n, bool both_signed) {
+static Value *rewritten(Graph *g, Node *n, Kinds kinds) {
     Bytes a, b;
     DType d = n->out[0]->type.dtype;
     if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
-    if (is_half(b.q) || (is_half(a.q) && !both_signed)) return NULL;
+    if (is_half(b.q) || (is_half(a.q) && !kinds.both_signed)) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     const double share = is_half(a.q) ? share_of_halves(n, &a, &b) : 0;
     if (share >= 1 && d != DT_F32) return NULL;
     Value *scale = d == DT_F32 ? product_scale(g, n, a.scale, b.scale) : NULL;
     if (d == DT_F32 && !scale) return NULL;
     if (share >= 1) {
-        Value *sum = in_pieces(g, n, &a, &b, share);
+        Value *sum = in_pieces(g, n, &a, &b, kinds, share);
         return sum ? b_binary(g, OP_Mul, sum, scale) : NULL;
     }
-    Value *sum = n->op == OP_MatMul ? product(g, n, a, b, both_signed) : convolution(g, n, a, b, both_signed);
+    Value *sum = n->op == OP_MatMul ? product(g, n, a, b, kinds) : convolution(g, n, a, b, kinds);
     return sum && scale ? b_binary(g, OP_Mul, b_cast(g, sum, DT_F32), scale) : sum;
 }
 
-static void quantize_graph(Rewrite *r, Graph *g, bool both_signed) {
+static void quantize_graph(Rewrite *r, Graph *g, Kinds kinds) {
     for (Node *n = g->first; n; n = n->next) {
         rewrite_operands(r, n);
-        for (int i = 0; i < n->n_bodies; i++) quantize_graph(r, n->bodies[i], both_signed);
+        for (int i = 0; i < n->n_bodies; i++) quantize_graph(r, n->bodies[i], kinds);
         g->cursor = n;
         g->loc = n->loc;
-        Value *v = rewritten(g, n, both_signed);
+        Value *v = rewritten(g, n, kinds);
         if (v) rewrite_set(r, n->out[0], v);
     }
     g->cursor = NULL;
@@ -370,7 +375,8 @@ static void quantize_graph(Rewrite *r, Graph *g, bool both_signed) {
 
 bool pass_quantize(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
-    quantize_graph(&r, g, o->machine.fixed_point);
+    const bool fixed = o->machine.fixed_point, loops = o->machine.backend->windows_in_loops;
+    quantize_graph(&r, g, (Kinds){ .both_signed = fixed, .any_sign = !fixed && loops, .fills = fixed || loops });
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }

@@ -172,7 +172,7 @@ static bool is_anchor(const Node *n, const Options *o) {
 }
 
 static bool stays_loop(const Node *n, const Options *o) {
-    return n->op == OP_Conv && o->machine.backend->windows_in_loops;
+    return (n->op == OP_Conv || node_of_bytes(n)) && o->machine.backend->windows_in_loops;
 }
 
 // What follows it reads these few bytes; as the product's epilogue it would be stored in their place, and take more.
@@ -437,14 +437,25 @@ static bool leads_to(const Fuser *f, const Node *n, const Value *own, const Opti
     return false;
 }
 
-// Where memory is dear, bytes that the sums of another product become: the sums would be stored, four bytes each.
+// Where memory or its traffic is dear, bytes that the sums of another product become: the sums would be stored, four
+// bytes each.
 static Node *narrow_inside(const Fuser *f, const Fusion *fu, const Options *o) {
-    for (int at = f->n_nodes - 1; at >= 0 && template_small(o) && fu->anchor && node_of_bytes(fu->anchor->def); at--) {
+    const bool dear = template_small(o) || o->machine.backend->windows_in_loops;
+    for (int at = f->n_nodes - 1; at >= 0 && dear && fu->anchor && node_of_bytes(fu->anchor->def); at--) {
         Node *n = f->nodes[at];
         if (f->inside[at] && n->out[0] != fu->root && f->retyped[at] && dtype_size(n->out[0]->type.dtype) < 4
             && !leads_to(f, n, fu->anchor, o) && leads_to(f, n, NULL, o))
             return n;
     }
+    return NULL;
+}
+
+// A sum beside that of a quantised product in a loop: its rows' zero points go with such, which no column should
+// compute anew.
+static Node *sum_inside(const Fuser *f, const Fusion *fu, const Options *o) {
+    if (!fu->anchor || !node_of_bytes(fu->anchor->def) || !stays_loop(fu->anchor->def, o)) return NULL;
+    for (int at = f->n_nodes - 1; at >= 0; at--)
+        if (f->inside[at] && f->nodes[at]->out[0] != fu->root && op_is_reduce(f->nodes[at]->op)) return f->nodes[at];
     return NULL;
 }
 
@@ -462,8 +473,9 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
         else memset(f->inside, 0, sizeof(bool) * (size_t)f->n_nodes);
         const Node *number = fu.anchor && node_of_bytes(fu.anchor->def) ? number_inside(f, root) : NULL;
         const Node *narrow = number ? number : narrow_inside(f, &fu, o);
-        if (narrow) {
-            f->cut[narrow->mark] = true;
+        const Node *apart = narrow ? narrow : sum_inside(f, &fu, o);
+        if (apart) {
+            f->cut[apart->mark] = true;
             continue;
         }
         Kernel *k = NULL;

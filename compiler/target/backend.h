@@ -47,6 +47,7 @@ typedef struct Backend {
     bool packs_weights;                                 // of many rows' products, in an order of their templates' own
     bool channels_last;                                 // of convolutions: its vectors run over channels
     bool channels_last_in_halves;                       // the same where --precision keeps values in 16 bits
+    bool channels_last_of_bytes;                        // the same of those of bytes: products go by words of four
     // has it a kernel for this convolution with the channels first all the same? NULL where neither is so
     bool (*channels_first)(const struct Node *conv);
     bool byte_products;                                 // u8 by i8, summed in i32

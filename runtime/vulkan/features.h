@@ -54,19 +54,26 @@ static bool feature_is_on(const burn_vk *vk, size_t feature)
 /* What a module wants that the device has not; NULL: nothing. Capabilities stand first in a module, each two words. */
 static const char *module_lacks(const burn_vk *vk, const uint32_t *words, size_t count)
 {
-    enum { OP_CAPABILITY = 2 << 16 | 17, SHUFFLE = 65, NEAREST = 4467, MATRICES = 6022, BF16_MATRICES = 5118 };
-    bool matrices = false, bf16 = false, shuffles = false, nearest = false;
+    enum { OP_CAPABILITY = 2 << 16 | 17, BYTES = 39, SHUFFLE = 65, NEAREST = 4467, BF16_MATRICES = 5118, DOTS = 6019,
+           MATRICES = 6022 };
+    bool matrices = false, bf16 = false, shuffles = false, nearest = false, dots = false, bytes = false;
     for (size_t at = SPIRV_HEADER_WORDS; at + 1 < count && words[at] == OP_CAPABILITY; at += 2) {
         matrices = matrices || words[at + 1] == MATRICES;
         bf16 = bf16 || words[at + 1] == BF16_MATRICES;
         shuffles = shuffles || words[at + 1] == SHUFFLE;
         nearest = nearest || words[at + 1] == NEAREST;
+        dots = dots || words[at + 1] == DOTS;
+        bytes = bytes || words[at + 1] == BYTES;
     }
     if (shuffles && !vk->has_shuffles)
         return "shuffles within subgroups";
     if (nearest && !vk->has_nearest_f16)
         return "16-bit floats rounded to the nearest";
-    if (matrices && !(bf16 ? vk->has_bf16_matrices : vk->has_f16_matrices))
+    if (dots && !vk->has_dots)
+        return "dot products of bytes";
+    if (matrices && bytes && !vk->has_i8_matrices)
+        return "matrices of bytes";
+    if (matrices && !bytes && !(bf16 ? vk->has_bf16_matrices : vk->has_f16_matrices))
         return bf16 ? "matrices of bfloat16" : "matrices of 16-bit floats";
     for (size_t at = SPIRV_HEADER_WORDS; at + 1 < count && words[at] == OP_CAPABILITY; at += 2)
         for (size_t i = 0; i < sizeof capabilities / sizeof capabilities[0]; i++)

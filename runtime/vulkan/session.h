@@ -23,10 +23,12 @@ static size_t counters_bytes(const burn_vk_program *p)
 /* Kernel k as this device runs it. */
 static const burn_vk_kernel *kernel_chosen(const burn_vk *vk, const burn_vk_program *p, size_t k)
 {
-    const burn_vk_kernel *kernel = &p->kernels[k], *instead = kernel->instead;
-    const bool can = instead != NULL && instead->spirv != NULL && instead->spirv_words > SPIRV_HEADER_WORDS &&
-                     module_lacks(vk, instead->spirv, instead->spirv_words) == NULL;
-    return can ? instead : kernel;
+    const burn_vk_kernel *chosen = &p->kernels[k];
+    for (const burn_vk_kernel *way = chosen->instead; way != NULL; way = way->instead)
+        if (way->spirv != NULL && way->spirv_words > SPIRV_HEADER_WORDS &&
+            module_lacks(vk, way->spirv, way->spirv_words) == NULL)
+            chosen = way;
+    return chosen;
 }
 
 static int kernel_check(burn_vk *vk, const burn_vk_program *p, size_t k)

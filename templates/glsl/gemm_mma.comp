@@ -23,6 +23,8 @@
  *                     each block, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element;  where C_WIDE is 1, N is a multiple of four, and
  *   FINISH4(sums, b, m, n)  stores those of columns n to n + 3, a multiple of four on
+ *   FOUR SUMS(x)      what four sums are, vec4, or ivec4, as which an element is two bytes and k counts such pairs: these
+ *                     are read along k alone; and the four sums that a vector of shared memory has
  *
  * Threads: 32 * (BM / WM) * (BN / WN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
@@ -68,6 +70,8 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define C_WIDE 0
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = uint16_t(packHalf2x16(vec2(acc, 0.0)))
 #define FINISH4(sums, b, m, n) memory8[86016 + (((b) * M + (m)) * N + (n)) / 8] = floatBitsToUint(sums)
+#define FOUR vec4
+#define SUMS(x) uintBitsToFloat(x)
 // end holes
 
 /* Do a block's vectors run along k, as the elements lie? Conditions below that begin with a hole are settled when it is
@@ -150,7 +154,7 @@ uvec4 b_load(B_OWN own, int b, int k, int n)
 }
 
 /* The sums of row m, columns n to n + 3, those of them that there are. */
-void finish_four(const vec4 sum, const int b, const int m, const int n)
+void finish_four(const FOUR sum, const int b, const int m, const int n)
 {
     if (M % BM != 0 && m >= M)
         return;
@@ -253,7 +257,7 @@ void main()
     [[unroll]] for (int i = 0; i < B_EACH; i++)
         b_own[i] = B_OWN_AT(b, at.y + place(local + i * THREADS, B_ROW, B_ALONG_K).x);
     [[unroll]] for (int i = 0; i < WM / 16; i++)
-        [[unroll]] for (int j = 0; j < WN / 16; j++) acc[i][j] = MATRIX_C(0.0);
+        [[unroll]] for (int j = 0; j < WN / 16; j++) acc[i][j] = MATRIX_C(FOUR(0).x);
     BRING(first)
     PUT(0)
     BRING(first + 1)
@@ -289,15 +293,15 @@ void main()
 #if SHARES > 1
         for (int e = slice * LANES + lane; e < 4 * WN; e += LANES * SLICES) {
             const int from = part * STRIP + e / (WN / 4) * STRIP_ROW + e % (WN / 4);
-            vec4 sum = uintBitsToFloat(block[from]);
-            [[unroll]] for (int s = 1; s < SLICES; s++) sum += uintBitsToFloat(block[from + s * TEAM * STRIP]);
+            FOUR sum = SUMS(block[from]);
+            [[unroll]] for (int s = 1; s < SLICES; s++) sum += SUMS(block[from + s * TEAM * STRIP]);
             PART((id * SHARES + share) * FOURS + (i * TEAM + part) * (4 * WN) + e) = sum;
         }
 #else
         for (int e = slice * LANES + lane; e < 4 * WN; e += LANES * SLICES) {
             const int from = part * STRIP + e / (WN / 4) * STRIP_ROW + e % (WN / 4);
-            vec4 sum = uintBitsToFloat(block[from]);
-            [[unroll]] for (int s = 1; s < SLICES; s++) sum += uintBitsToFloat(block[from + s * TEAM * STRIP]);
+            FOUR sum = SUMS(block[from]);
+            [[unroll]] for (int s = 1; s < SLICES; s++) sum += SUMS(block[from + s * TEAM * STRIP]);
             finish_four(sum, b, at.x + my + i * 16 + e / (WN / 4), at.y + nx + e % (WN / 4) * 4);
         }
 #endif
@@ -316,10 +320,10 @@ void main()
         COUNT(id) = 0u;
     /* many parts are on their way before the first is added: the way is long */
     for (int e0 = local; e0 < FOURS; e0 += THREADS * TOGETHER) {
-        vec4 parts_of[TOGETHER][SHARES];
+        FOUR parts_of[TOGETHER][SHARES];
         [[unroll]] for (int t = 0; t < TOGETHER; t++)
             [[unroll]] for (int s = 0; s < SHARES; s++) {
-                parts_of[t][s] = vec4(0.0);
+                parts_of[t][s] = FOUR(0);
                 if (FOURS % (THREADS * TOGETHER) == 0 || e0 + t * THREADS < FOURS)
                     parts_of[t][s] = PART((id * SHARES + s) * FOURS + e0 + t * THREADS);
             }
@@ -327,7 +331,7 @@ void main()
             const int e = e0 + t * THREADS, strip = e / (4 * WN);
             const int m = at.x + strip % TEAM / ACROSS * WM + strip / TEAM * 16 + e % (4 * WN) / (WN / 4);
             const int n = at.y + strip % ACROSS * WN + e % (WN / 4) * 4;
-            vec4 sum = vec4(0.0);
+            FOUR sum = FOUR(0);
             [[unroll]] for (int s = 0; s < SHARES; s++) sum += parts_of[t][s];
             if (e < FOURS)
                 finish_four(sum, b, m, n);

@@ -21,6 +21,8 @@
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
  *                     each block, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element
+ *   FOUR MULTIPLY(x, y, sum)   what four elements, or sums, are: vec4, or ivec4 of words of four bytes each, which K and
+ *                     k count then; and x * y + sum, of elements and of fours of them
  *
  * Threads: (BM / TM) * (BN / TN) * SLICES. Groups: ceil(N / BN) x ceil(M / BM) x (BATCH * SHARES). */
 #version 450
@@ -56,6 +58,8 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define PART(i) parts[196608 + (i)]
 #define COUNT(i) counts[1179648 + (i)]
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
+#define FOUR vec4
+#define MULTIPLY(x, y, sum) fma(x, y, sum)
 // end holes
 
 const int ACROSS = BN / TN, TEAM = BM / TM * ACROSS;
@@ -69,7 +73,7 @@ const int BLOCKS = STAGES * SLICES * (A_SIZE + B_SIZE), SUMS = SLICES > 1 ? BM *
 
 layout(local_size_x = (BM / TM) * (BN / TN) * SLICES) in;
 
-shared vec4 pool[BLOCKS > SUMS ? BLOCKS : SUMS];        // the blocks, and then the teams' sums
+shared FOUR pool[BLOCKS > SUMS ? BLOCKS : SUMS];        // the blocks, and then the teams' sums
 #if SHARES > 1
 shared bool last;
 #endif
@@ -89,9 +93,9 @@ void main()
     const int ty = t / ACROSS, tx = t % ACROSS, b = int(gl_WorkGroupID.z) / SHARES;
     const int m0 = int(gl_WorkGroupID.y) * BM, n0 = int(gl_WorkGroupID.x) * BN;
     const int share = int(gl_WorkGroupID.z) % SHARES, first = (share * STEPS * SLICES + slice) * BK;
-    vec4 acc[TM][TN / 4], a_next[A_EACH], b_next[B_EACH];
+    FOUR acc[TM][TN / 4], a_next[A_EACH], b_next[B_EACH];
     [[unroll]] for (int i = 0; i < TM; i++)
-        [[unroll]] for (int j = 0; j < TN / 4; j++) acc[i][j] = vec4(0.0);
+        [[unroll]] for (int j = 0; j < TN / 4; j++) acc[i][j] = FOUR(0);
 #if !A_WIDE
     A_OWN a_own[A_EACH * 4];
     [[unroll]] for (int i = 0; i < A_EACH * 4; i++)
@@ -111,7 +115,7 @@ void main()
                 const ivec2 at = place(t + i * TEAM, BM, A_WIDE, A_RUNS);
                 const bool within = (A_VECTORS % TEAM == 0 || t + i * TEAM < A_VECTORS)
                     && (K % (BK * SLICES * SHARES) == 0 || k0 + at.x < K);
-                a_next[i] = vec4(0.0);
+                a_next[i] = FOUR(0);
 #if A_WIDE
                 if (within && (M % BM == 0 || m0 + at.y < M))
                     a_next[i] = A4_AT(b, m0 + at.y, k0 + at.x);
@@ -125,7 +129,7 @@ void main()
                 const ivec2 at = place(t + i * TEAM, BN, B_WIDE, B_RUNS);
                 const bool within = (B_VECTORS % TEAM == 0 || t + i * TEAM < B_VECTORS)
                     && (K % (BK * SLICES * SHARES) == 0 || k0 + at.x < K);
-                b_next[i] = vec4(0.0);
+                b_next[i] = FOUR(0);
 #if B_WIDE
                 if (within && (N % BN == 0 || n0 + at.y < N))
                     b_next[i] = B4_AT(b, k0 + at.x, n0 + at.y);
@@ -140,12 +144,12 @@ void main()
             const int stage = (STAGES == 1 ? 0 : step & 1) * SLICES + slice;
             const int a_block = stage * A_SIZE, b_block = STAGES * SLICES * A_SIZE + stage * B_SIZE;
             [[unroll]] for (int k = 0; k < BK; k++) {
-                vec4 x[TM / 4], y[TN / 4];
+                FOUR x[TM / 4], y[TN / 4];
                 [[unroll]] for (int i = 0; i < TM / 4; i++) x[i] = pool[a_block + k * A_ROW + i * (BM / TM) + ty];
                 [[unroll]] for (int j = 0; j < TN / 4; j++) y[j] = pool[b_block + k * B_ROW + j * ACROSS + tx];
                 [[unroll]] for (int i = 0; i < TM; i++)
                     [[unroll]] for (int j = 0; j < TN / 4; j++)
-                        acc[i][j] = fma(vec4(x[i / 4][i % 4]), y[j], acc[i][j]);
+                        acc[i][j] = MULTIPLY(FOUR(x[i / 4][i % 4]), y[j], acc[i][j]);
             }
         }
 #if STAGES == 1
@@ -216,9 +220,9 @@ void main()
 #if SHARES > 1
     /* a share's vectors are all on their way before the first is added: the way is long */
     [[unroll]] for (int i = 0; i < TM; i++)
-        [[unroll]] for (int j = 0; j < TN / 4; j++) acc[i][j] = vec4(0.0);
+        [[unroll]] for (int j = 0; j < TN / 4; j++) acc[i][j] = FOUR(0);
     for (int s = 0; s < SHARES; s++) {
-        vec4 part[TM][TN / 4];
+        FOUR part[TM][TN / 4];
         [[unroll]] for (int i = 0; i < TM; i++)
             [[unroll]] for (int j = 0; j < TN / 4; j++)
                 part[i][j] = PART((block * SHARES + s) * (BM * BN / 4) + (i * (TN / 4) + j) * TEAM + t);

@@ -18,6 +18,8 @@
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * M * ACROSS for each workgroup's columns; counter
  *                     i, one for those columns, 0 before and after
  *   FINISH(acc, b, m, n)    stores C's element
+ *   FOUR MULTIPLY(x, y, sum)   what four elements, or sums, are: vec4, or ivec4 of words of four bytes each, which K and
+ *                     k count then; and x * y + sum, of elements and of fours of them
  *
  * Threads: ACROSS * ALONG. Groups: ceil(N / (4 * ACROSS)) x SHARES x BATCH. */
 #version 450
@@ -47,6 +49,8 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define PART(i) parts[196608 + (i)]
 #define COUNT(i) counts[1179648 + (i)]
 #define FINISH(acc, b, m, n) memory[688128 + ((b) * M + (m)) * N + (n)] = acc
+#define FOUR vec4
+#define MULTIPLY(x, y, sum) fma(x, y, sum)
 // end holes
 
 const int EACH = (K + SHARES * 4 * ALONG - 1) / (SHARES * 4 * ALONG);           // fours of a thread
@@ -55,13 +59,13 @@ const int TOGETHER = SHARES % 16 == 0 ? 16 : SHARES % 4 == 0 ? 4 : 1;           
 layout(local_size_x = ACROSS * ALONG) in;
 
 #if ALONG > 1
-shared vec4 sums[M * ACROSS * ALONG];
+shared FOUR sums[M * ACROSS * ALONG];
 #endif
 #if SHARES > 1
 shared bool last;
 #endif
 
-vec4 acc[M];                                            // of four columns
+FOUR acc[M];                                            // of four columns
 #if !A_WIDE
 A_OWN a_own[M];
 #endif
@@ -70,10 +74,10 @@ B_OWN b_own[4];
 #endif
 
 /* What the thread has of B from k on: with B_WIDE 1 four terms of column j each, else four columns of term j. */
-void bring(const int b, const int k, const int n0, out vec4 y[4])
+void bring(const int b, const int k, const int n0, out FOUR y[4])
 {
     [[unroll]] for (int j = 0; j < 4; j++) {
-        y[j] = vec4(0.0);
+        y[j] = FOUR(0);
 #if B_WIDE == 1
         if (N % 4 == 0 || n0 + j < N)
             y[j] = B4_AT(b, k, n0 + j);
@@ -91,10 +95,10 @@ void bring(const int b, const int k, const int n0, out vec4 y[4])
 }
 
 /* Those times the rows. */
-void take(const int b, const int k, const vec4 y[4])
+void take(const int b, const int k, const FOUR y[4])
 {
     [[unroll]] for (int m = 0; m < M; m++) {
-        vec4 x = vec4(0.0);
+        FOUR x = FOUR(0);
 #if A_WIDE
         x = A4_AT(b, m, k);
 #else
@@ -104,9 +108,9 @@ void take(const int b, const int k, const vec4 y[4])
 #endif
         [[unroll]] for (int j = 0; j < 4; j++) {
 #if B_WIDE == 1
-            [[unroll]] for (int t = 0; t < 4; t++) acc[m][j] = fma(x[t], y[j][t], acc[m][j]);
+            [[unroll]] for (int t = 0; t < 4; t++) acc[m][j] = MULTIPLY(x[t], y[j][t], acc[m][j]);
 #else
-            acc[m] = fma(vec4(x[j]), y[j], acc[m]);
+            acc[m] = MULTIPLY(FOUR(x[j]), y[j], acc[m]);
 #endif
         }
     }
@@ -127,7 +131,7 @@ void main()
     const int n0 = int(gl_WorkGroupID.x) * ACROSS * 4 + across, apart = ACROSS;
     [[unroll]] for (int j = 0; j < 4; j++) b_own[j] = B_OWN_AT(b, n0 + j * apart);
 #endif
-    [[unroll]] for (int m = 0; m < M; m++) acc[m] = vec4(0.0);
+    [[unroll]] for (int m = 0; m < M; m++) acc[m] = FOUR(0);
 #if !A_WIDE
     [[unroll]] for (int m = 0; m < M; m++) a_own[m] = A_OWN_AT(b, m);
 #endif
@@ -136,13 +140,13 @@ void main()
     int i = 0;
 #if FLIGHT > 1
     for (; i + FLIGHT <= steps; i += FLIGHT) {
-        vec4 y[FLIGHT][4];
+        FOUR y[FLIGHT][4];
         [[unroll]] for (int f = 0; f < FLIGHT; f++) bring(b, first + (i + f) * 4 * ALONG, n0, y[f]);
         [[unroll]] for (int f = 0; f < FLIGHT; f++) take(b, first + (i + f) * 4 * ALONG, y[f]);
     }
 #endif
     for (; i < steps; i++) {
-        vec4 y[4];
+        FOUR y[4];
         bring(b, first + i * 4 * ALONG, n0, y);
         take(b, first + i * 4 * ALONG, y);
     }
@@ -174,10 +178,10 @@ void main()
         COUNT(block) = 0u;
     if (along == 0)
         [[unroll]] for (int m = 0; m < M; m++) {
-            acc[m] = vec4(0.0);
+            acc[m] = FOUR(0);
             /* many are on their way before the first is added */
             for (int s0 = 0; s0 < SHARES; s0 += TOGETHER) {
-                vec4 parts_of[TOGETHER];
+                FOUR parts_of[TOGETHER];
                 [[unroll]] for (int s = 0; s < TOGETHER; s++)
                     parts_of[s] = PART(((block * SHARES + s0 + s) * M + m) * ACROSS + across);
                 [[unroll]] for (int s = 0; s < TOGETHER; s++) acc[m] += parts_of[s];

@@ -2,12 +2,20 @@
 /* What the templates for matrix units have in common, printed in front of them: their matrices, and of products how
  * workgroups and threads find their part of a block.
  *
+ * With BYTES their elements are signed bytes, of which a matrix has as many along k as take the room of 16 halves.
+ *
  * Dimensions of matrices carry a mark of which axis they are, M, N or K: which factor a matrix is follows from its two,
  * and codegen/gpu/cooperative.c, which makes a module for VK_KHR_cooperative_matrix of this one, has to say so. */
-const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010;
+const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010, MARKED_BYTES = 0x30020;
+#ifdef BYTES
+#define MATRIX_A icoopmatNV<8, gl_ScopeSubgroup, MARKED_M, MARKED_BYTES>
+#define MATRIX_B icoopmatNV<8, gl_ScopeSubgroup, MARKED_BYTES, MARKED_N>
+#define MATRIX_C icoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
+#else
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
 #define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
 #define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
+#endif
 
 /* The line of a block that vector i is of, where lines have so many. Eight neighbours are written at once: where lines
  * are shorter, those are of lines so far from each other that all of them meet other banks. */

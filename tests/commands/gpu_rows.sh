@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# --target vulkan: reductions along rows, each element read once, and attention in one kernel, against the portable
-# target. Skips where no Vulkan device is.
+# --target vulkan: reductions along rows, each element read once, attention in one kernel, and products of bytes,
+# against the portable target. Skips where no Vulkan device is.
 source "$(dirname "$0")/tap.sh"
 export BURNCC_CFLAGS=-O0
 
@@ -162,6 +162,27 @@ status 0 "shaders of bits" "$burncc" bits_rows5/model.onnx --target vulkan --dum
 says 'w_u8x2\['
 status 0 "shaders of wide sums" "$burncc" sum_wide/model.onnx --target vulkan --dump glsl
 silent subgroup
+
+# ---- products of bytes: the same integers, by words of four, with the device's dot products and without
+python3 "$here/products_of_bytes.py"
+for model in ints*; do
+    "$burncc" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
+    status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
+    cmp -s $model/want/y.npy $model/got/y.npy
+    result $? "$model: the same integers"
+done
+for model in ints ints_odd ints_window ints_row; do
+    BURN_VK_PLAIN=1 status 0 "$model without dot products" "$burncc" run $model/model.onnx --input x=$model/x.npy \
+        --target vulkan --output $model/got
+    cmp -s $model/want/y.npy $model/got/y.npy
+    result $? "$model: the same integers"
+    status 0 "shaders of $model" "$burncc" $model/model.onnx --target vulkan --dump glsl
+    says '^int dot4\('
+done
+for model in ints_window ints_strided ints_scores; do
+    status 0 "plan of $model" "$burncc" $model/model.onnx --target vulkan --dump plan
+    silent '^  loop .* r[0-9]+ .*r[0-9]+\]$'
+done
 
 # ---- what a run is made of: copies of an output that is large beside the work
 status 0 "bench" "$burncc" bench softmax_short/model.onnx --target vulkan --seconds 0.2

@@ -133,6 +133,17 @@ for units in "bm=64 bn=96 bk=32 wm=32 wn=48 slices=1 halves=1 shares=2" \
     python3 "$here/waves.py" product_shares 4e-3
     result $? "agrees with what other devices compute"
 done
+# bytes: the same integers as the portable target's
+python3 "$here/products_of_bytes.py"
+for model in ints*; do
+    "$plain" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >/dev/null 2>&1
+    status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --output $model/got
+    cmp -s $model/want/y.npy $model/got/y.npy
+    result $? "$model: the same integers"
+done
+"$burncc" ints_signed/model.onnx --target vulkan -o ints_signed.c -q
+grep -q '_instead2\[' ints_signed.c
+result $? "bytes have kernels for matrix units"
 # which form they have: windows as well, eight elements at a time, shares within the kernel
 "$burncc" conv_shares/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
 grep -q 'conv_c, on matrix units' out

@@ -20,21 +20,40 @@ bool __wrap_cooperative_rewrite(SpirvModule *module, bool bf16);
 static const char types[] =
     "struct Factor { int at, stride; bool turned; };\n"
     "struct Kept { uint e[128]; };\n"
-    "struct Sums { float e[8]; };\n"
-    "Sums sums_of(const float x) { Sums c; for (int i = 0; i < 8; i++) c.e[i] = x; return c; }\n"
+    "#ifdef BYTES\n"
+    "#define SUM int\n"
+    "#define OF_WORD(x) int(x)\n"
+    "#define AS_WORD(x) uint(x)\n"
+    "#else\n"
+    "#define SUM float\n"
+    "#define OF_WORD(x) uintBitsToFloat(x)\n"
+    "#define AS_WORD(x) floatBitsToUint(x)\n"
+    "#endif\n"
+    "struct Sums { SUM e[8]; };\n"
+    "Sums sums_of(const SUM x) { Sums c; for (int i = 0; i < 8; i++) c.e[i] = x; return c; }\n"
     "#define LANE int(gl_LocalInvocationIndex % 32u)\n"
     "#define LOAD_SUMS(x, first, step) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
     "        const int of_it = LANE * 8 + sum; \\\n"
-    "        x.e[sum] = uintBitsToFloat(block[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4]); }\n"
+    "        x.e[sum] = OF_WORD(block[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4]); }\n"
     "#define LOAD_KEPT(x, first, step) [[dont_unroll]] for (int word = 0; word < 128; word++) \\\n"
     "        x.e[word] = block[(first) + word / 8 * (step) + word % 8 / 4][word % 4];\n"
     "#define LOAD(x, from, first, step, is_turned) x = Factor(first, step, is_turned)\n"
     "#define STORE(x, to, first, step, is_turned) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
     "        const int of_it = LANE * 8 + sum; \\\n"
-    "        to[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4] = floatBitsToUint(x.e[sum]); }\n";
+    "        to[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4] = AS_WORD(x.e[sum]); }\n";
 
 // behind the shader's shared memory, `block`
 static const char product[] =
+    "#ifdef BYTES\n"
+    "int element_of(const Factor x, const int row, const int column) {\n"
+    "    const int outer = x.turned ? column : row, inner = x.turned ? row : column;\n"
+    "    return bitfieldExtract(int(block[x.at + outer * x.stride + inner / 16][inner % 16 / 4]), inner % 4 * 8, 8);\n"
+    "}\n"
+    "#define TERMS 32\n"
+    "#define ADDED(x, y, sum) x * y + sum\n"
+    "#else\n"
+    "#define TERMS 16\n"
+    "#define ADDED(x, y, sum) fma(x, y, sum)\n"
     "float element_of(const Factor x, const int row, const int column) {\n"
     "    const int outer = x.turned ? column : row, inner = x.turned ? row : column;\n"
     "    const uint h = block[x.at + outer * x.stride + inner / 8][inner % 8 / 2] >> 16 * (inner % 2) & 65535u;\n"
@@ -44,17 +63,20 @@ static const char product[] =
     "    const uint h = x.e[row * 8 + column / 2] >> 16 * (column % 2) & 65535u;\n"
     "    return HALF(h);\n"
     "}\n"
+    "#endif\n"
     "#define MULTIPLIED(Left) Sums multiplied(const Left a, const Factor b, Sums c) { \\\n"
     "    [[dont_unroll]] for (int i = 0; i < 8; i++) { \\\n"
     "        const int e = LANE * 8 + i; \\\n"
-    "        float sum = c.e[i]; \\\n"
-    "        [[dont_unroll]] for (int k = 0; k < 16; k++) \\\n"
-    "            sum = fma(element_of(a, e / 16, k), element_of(b, k, e % 16), sum); \\\n"
+    "        SUM sum = c.e[i]; \\\n"
+    "        [[dont_unroll]] for (int k = 0; k < TERMS; k++) \\\n"
+    "            sum = ADDED(element_of(a, e / 16, k), element_of(b, k, e % 16), sum); \\\n"
     "        c.e[i] = sum; \\\n"
     "    } \\\n"
     "    return c; }\n"
     "MULTIPLIED(Factor)\n"
+    "#ifndef BYTES\n"
     "MULTIPLIED(Kept)\n"
+    "#endif\n"
     "Sums SUM_OF(Sums a, const Sums b) {\n"
     "    [[dont_unroll]] for (int i = 0; i < 8; i++) a.e[i] += b.e[i];\n"
     "    return a;\n"
@@ -66,6 +88,10 @@ static const struct { const char *from, *to; } words[] = {
     { "fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>", "Factor" },
     { "fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>", "Factor" },
     { "fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>", "Sums" },
+    { "#extension GL_NV_integer_cooperative_matrix : require\n", "" },
+    { "icoopmatNV<8, gl_ScopeSubgroup, MARKED_M, MARKED_BYTES>", "Factor" },
+    { "icoopmatNV<8, gl_ScopeSubgroup, MARKED_BYTES, MARKED_N>", "Factor" },
+    { "icoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>", "Sums" },
     { "MATRIX_C(", "sums_of(" },
     { "coopMatLoadNV(", "LOAD(" },
     { "coopMatStoreNV(", "STORE(" },

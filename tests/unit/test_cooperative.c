@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // codegen/gpu/cooperative.c: a shader with matrices of GL_NV_cooperative_matrix becomes a module of the KHR extension,
-// types, loads, stores and products one by one, with bfloat16 if that is asked for; what cannot be rewritten stays as
-// it is. No device of the tests has either extension, and their validator knows the first alone.
+// types, loads, stores and products one by one, with bfloat16 if that is asked for, and of bytes; what cannot be
+// rewritten stays as it is. No device of the tests has either extension, and their validator knows the first alone.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -134,6 +134,40 @@ static void check_module(bool bf16)
     spirv_free(&m);
 }
 
+/* Of bytes a product says that all are signed; of floats it says nothing. */
+static void test_bytes(void **state)
+{
+    static const char *const shaders[] = { SHADER("0x10010", "0x20010", "0x30010", ""),
+        "#version 450\n"
+        "#pragma use_vulkan_memory_model\n"
+        "#extension GL_KHR_memory_scope_semantics : require\n"
+        "#extension GL_NV_cooperative_matrix : require\n"
+        "#extension GL_NV_integer_cooperative_matrix : require\n"
+        "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n"
+        "layout(local_size_x = 32) in;\n"
+        "layout(set = 0, binding = 0) buffer Arena { uvec4 a[]; };\n"
+        "const int M = 0x10010, N = 0x20010, K = 0x30020;\n"
+        "void main() {\n"
+        "    icoopmatNV<8, gl_ScopeSubgroup, M, K> x;\n"
+        "    icoopmatNV<8, gl_ScopeSubgroup, K, N> y;\n"
+        "    icoopmatNV<32, gl_ScopeSubgroup, M, N> c = icoopmatNV<32, gl_ScopeSubgroup, M, N>(0);\n"
+        "    coopMatLoadNV(x, a, 0, 2, false);\n"
+        "    coopMatLoadNV(y, a, 32, 2, true);\n"
+        "    coopMatStoreNV(coopMatMulAddNV(x, y, c), a, 64, 4, false);\n"
+        "}\n" };
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        SpirvModule m = compile(shaders[i]);
+        assert_true(cooperative_rewrite(&m, false));
+        assert_int_equal(count(&m, KHR_MUL_ADD), 1);
+        assert_int_equal(op(&m, KHR_MUL_ADD, 0)[0] >> 16, 6 + i);
+        if (i > 0)
+            assert_int_equal(op(&m, KHR_MUL_ADD, 0)[6], 15);
+        assert_true(has_capability(&m, 39) == (i > 0));
+        spirv_free(&m);
+    }
+}
+
 static void test_f16(void **state)
 {
     (void)state;
@@ -175,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f16),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_refusals),
     };

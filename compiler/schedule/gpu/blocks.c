@@ -75,9 +75,15 @@ bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k) {
 
 bool gpu_takes_conv(const Node *n) {
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
-    if (y->dtype != DT_F32 || !type_is_static(x) || !type_is_static(w) || !type_is_static(y)) return false;
+    const bool bytes = node_of_bytes(n) && y->dtype == DT_I32;
+    if ((y->dtype != DT_F32 && !bytes) || !type_is_static(x) || !type_is_static(w) || !type_is_static(y)) return false;
     const int64_t count = type_count(y), rows = w->dim[0] / node_int(n, "group", 1);
-    return count && gpu_fills_blocks(1, rows, count / w->dim[0], type_count(w) / w->dim[0]);
+    return count && gpu_fills_blocks(1, rows, count / w->dim[0], ceil_div(type_count(w) / w->dim[0], bytes ? 4 : 1));
+}
+
+int64_t gpu_terms(const Kernel *k) {
+    const int64_t terms = k->product.of[COORD_K].size;
+    return k->product.bytes ? ceil_div(terms, 4) : terms;
 }
 
 // ---------------------------------------------------------------- how a factor lies in memory
@@ -174,35 +180,60 @@ static int64_t step_of_terms(const Lie *l) {
     return 0;
 }
 
-Lies gpu_lies(Arena *a, Kernel *k, int which, int own) {
-    Found f = { .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+// false: nobody can say.
+static bool elements_lie(Arena *a, const Kernel *k, int which, int own, Found *f, Lies *lies) {
     Lie l = { .kernel = k, .of = k->product.of };
-    Lies lies = { 0 };
     int64_t run;
-    find_loads(&f, k->product.factor[which]);
-    for (int i = 0; i < f.n; i++) lies.guarded = lies.guarded || f.load[i]->a[1];
-    const Expr *load = widest(&f);
-    if (!load || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) return lies;
+    *f = (Found){ .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
+    find_loads(f, k->product.factor[which]);
+    for (int i = 0; i < f->n; i++) lies->guarded = lies->guarded || f->load[i]->a[1];
+    const Expr *load = widest(f);
+    if (!load || !expr_affine(load->a[0], 2 * k->axes.n, l.coef, &l.c0)) return false;
     const int across = last_term(&l, own, &run);
     const int64_t step = across < 0 ? 0 : l.coef[across];
-    lies.own = step == 1;
-    lies.terms = step_of_terms(&l) == 1 && (step < -NEAR || step > NEAR || step == 0);
-    for (int wide = 1; wide <= 2 && !lies.wide; wide++) {
+    lies->own = step == 1;
+    lies->terms = step_of_terms(&l) == 1 && (step < -NEAR || step > NEAR || step == 0);
+    return true;
+}
+
+// Is this factor one load, of n elements at a time along this coordinate, whose guard asks nothing of them?
+static bool reads_along(const Kernel *k, const Expr *e, int coordinate, int n) {
+    const Coordinate *c = &k->product.of[coordinate];
+    Lie l = { .kernel = k, .of = k->product.of };
+    if (e->op != E_Load || !c->n || (e->a[2] && e->a[2]->op != E_Const)) return false;
+    const int last = c->axis[c->n - 1];
+    if (e->a[1] && (k->axes.at[last].extent % n || e->a[1]->axes_used >> last & 1)) return false;
+    return expr_affine(e->a[0], 2 * k->axes.n, l.coef, &l.c0) && runs_along(&l, coordinate, n);
+}
+
+static bool eights_along(const Kernel *k, int which, int coordinate) {
+    const Expr *e = k->product.factor[which];
+    return reads_along(k, e, coordinate, 8) && (!e->a[2] || e->a[2]->c.f == 0);
+}
+
+// How many words of four terms a factor of bytes is read by at once: 4, 1, or 0 where each byte is read alone.
+static int words_at_once(const Kernel *k, int which) {
+    enum { WORD = 4 };
+    const Expr *e = k->product.factor[which]->a[0];
+    if (!reads_along(k, e, COORD_K, WORD)) return 0;
+    return !e->a[1] && reads_along(k, e, COORD_K, 4 * WORD) ? 4 : 1;
+}
+
+Lies gpu_lies(Arena *a, Kernel *k, int which, int own) {
+    Found f;
+    Lies lies = { 0 };
+    const bool known = elements_lie(a, k, which, own, &f, &lies);
+    if (k->product.bytes) {
+        const int words = words_at_once(k, which);
+        k->product.words[which] = (signed char)words;
+        lies.wide = words == 4;
+        lies.terms = lies.terms || words;
+    }
+    for (int wide = 1; wide <= 2 && !lies.wide && known && !k->product.bytes; wide++) {
         find_fours(k, which, wide == 1 ? COORD_K : own, &f);
         if (k->product.fours[which].n) lies.wide = wide;
     }
     return lies;
-}
-
-// Is the factor one load, of eight elements at a time along this coordinate, whose guard asks nothing of them?
-static bool eights_along(const Kernel *k, int which, int coordinate) {
-    const Expr *e = k->product.factor[which];
-    const Coordinate *c = &k->product.of[coordinate];
-    Lie l = { .kernel = k, .of = k->product.of };
-    if (e->op != E_Load || !c->n || (e->a[2] && (e->a[2]->op != E_Const || e->a[2]->c.f != 0))) return false;
-    const int last = c->axis[c->n - 1];
-    if (e->a[1] && (k->axes.at[last].extent % 8 || e->a[1]->axes_used >> last & 1)) return false;
-    return expr_affine(e->a[0], 2 * k->axes.n, l.coef, &l.c0) && runs_along(&l, coordinate, 8);
 }
 
 bool gpu_product(const Plan *plan, Kernel *k) {
@@ -218,27 +249,30 @@ bool gpu_product(const Plan *plan, Kernel *k) {
         return true;
     }
     const Coordinate *of = product->product.of;
-    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, of[COORD_K].size, 0 };
+    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(product), 0 };
     if (!gpu_fills_blocks(s.batch, s.m, s.n, s.k)) return false;
     *k = *product;
     const Lies left = gpu_lies(a, k, 0, COORD_M), right = gpu_lies(a, k, 1, COORD_N);
     BlockShares best = best_block(&s);
     gpu_choose(a, k, o, &s,
-        arena_printf(a, " a=%d:%d:%d b=%d:%d:%d", left.wide, left.terms, left.guarded, right.wide, right.terms,
-            right.guarded),
+        arena_printf(a, "%s a=%d:%d:%d b=%d:%d:%d", k->product.bytes ? " bytes" : "", left.wide, left.terms,
+            left.guarded, right.wide, right.terms, right.guarded),
         &tune_product, gpu_shares_fit, &best, sizeof best);
     const Block *b = &best.block;
     for (int i = 0; i < 2; i++) {
         const int own = i ? COORD_N : COORD_M;
-        k->units.wide[i] = eights_along(k, i, COORD_K) ? 1 : eights_along(k, i, own) ? 2 : 0;
-        k->units.runs[i] = i ? right.terms : left.terms;
+        const bool bytes = k->product.bytes, along = bytes ? reads_along(k, k->product.factor[i]->a[0], COORD_K, 16) :
+                                                             eights_along(k, i, COORD_K);
+        k->units.wide[i] = along ? 1 : !bytes && eights_along(k, i, own) ? 2 : 0;
+        k->units.runs[i] = bytes || (i ? right.terms : left.terms);
     }
     product_lift(k);
     k->product.shares = best.shares;
     k->product.blocks = s.batch * ceil_div(s.m, b->bm) * ceil_div(s.n, b->bn);
     if (best.shares > 1)
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
-    gpu_units(plan, k, &s);
+    const ProductShape pairs = { s.batch, s.m, s.n, ceil_div(of[COORD_K].size, 2), 0 };
+    gpu_units(plan, k, k->product.bytes ? &pairs : &s);
     gpu_pieces(plan, k, &s, gpu_shares_time(&s, &best));
     TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "BM", b->bm },
         { "BN", b->bn }, { "BK", b->bk }, { "TM", b->tm }, { "TN", b->tn }, { "SLICES", b->slices },

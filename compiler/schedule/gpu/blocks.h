@@ -38,6 +38,7 @@ double gpu_shares_time(const ProductShape *s, const BlockShares *b);
 double gpu_rows_time(const ProductShape *s, const RowThreads *r);
 bool gpu_blocks_reach(int64_t m, int64_t n, int64_t bm, int64_t bn);        // does a dispatch have as many workgroups?
 bool gpu_fills_blocks(int64_t batch, int64_t m, int64_t n, int64_t k);      // is a product as large as templates want?
+int64_t gpu_terms(const Kernel *k);                     // of a product, as templates count them: words, of bytes
 // How a factor lies in memory. wide: 0: it is not read four at a time, 1: it is along the terms, 2: along its own;
 // where neighbours in memory lie: along the terms (and not along its own), or along its own; guarded: are some elements
 // none?

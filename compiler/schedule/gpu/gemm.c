@@ -24,13 +24,18 @@ static const Block *best_block(double batch, int64_t m, int64_t n, int64_t k) {
 bool gpu_has_template(const Node *n, const Options *o) {
     (void)o;
     if (n->op == OP_Conv) return gpu_takes_conv(n);
-    if (n->op != OP_MatMul || n->in[0]->type.dtype != DT_F32 || n->in[1]->type.dtype != DT_F32) return false;
+    const bool bytes = n->op == OP_MatMul && node_of_bytes(n) && n->out[0]->type.dtype == DT_I32;
+    if (n->op != OP_MatMul || (!bytes && (n->in[0]->type.dtype != DT_F32 || n->in[1]->type.dtype != DT_F32)))
+        return false;
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type, *y = &n->out[0]->type;
     if (!type_is_static(x) || !type_is_static(w) || x->rank < 2 || w->rank < 2) return false;
     int64_t m = x->dim[x->rank - 2], k = x->dim[x->rank - 1], columns = w->dim[w->rank - 1],
             batch = columns && m ? type_count_upper(n->graph, y) / (m * columns) : 0;
     // a left factor in one piece with a single matrix on the right is one tall matrix
     int64_t rows = w->rank == 2 ? m * batch : m;
+    // those of bytes are found in loop nests, few rows too, and read words of four terms
+    const int64_t few = 8;
+    if (bytes) return rows > 0 && gpu_fills_blocks(batch, rows < few ? few : rows, columns, ceil_div(k, 4));
     return gpu_fills_blocks(batch, rows, columns, k) && kernel_gemm_folds(n->graph, x, w);
 }
 
@@ -41,7 +46,7 @@ bool gpu_channels_first(const Node *n) {
 int64_t gpu_shares(const Node *n) {
     enum { MOST_SHARES = 16 };
     const Type *x = &n->in[0]->type, *w = &n->in[1]->type;
-    if (n->op != OP_MatMul || !gpu_has_template(n, NULL) || w->rank != 2) return 1;
+    if (n->op != OP_MatMul || node_of_bytes(n) || !gpu_has_template(n, NULL) || w->rank != 2) return 1;
     const int64_t k = w->dim[0], columns = w->dim[1], rows = type_count(x) / k;
     const double part = (double)rows * (double)columns * 4 / gpu_machine.bytes;
     double least = gpu_block_time(best_block(1, rows, columns, k), 1, rows, columns, k);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Which block a workgroup computes on a GPU's matrix units (templates/glsl/gemm_mma.comp).
 //
-// In: a product whose factors have 16 bits. Out: a row of the table, and shares. A block takes a step for bk terms,
+// In: a product whose factors have 16 bits, or are bytes, of which two are an element. Out: a row of the table, and
+// shares. A block takes a step for bk terms,
 // whose way from memory is as long as the arithmetic of two steps before it. A core holds one block of most rows at a
 // time, since what such programs have of its shared memory is 48 KiB: so a product has rounds, and the blocks of the
 // last one should be many. Products of few blocks want some that several subgroups share the terms of, and several
@@ -138,8 +139,15 @@ static bool loads_halves(const Plan *p, const Expr *e, bool *some) {
     return true;
 }
 
+// Matrices are of signed bytes.
+static bool has_bytes(const Kernel *k) {
+    return k->kind == KERNEL_PRODUCT && k->product.bytes && k->product.factor[0]->a[0]->dtype == DT_I8
+        && k->product.factor[1]->a[0]->dtype == DT_I8;
+}
+
 static bool has_halves(const Plan *p, const Kernel *k) {
     bool some = false;
+    if (!p->options->precision) return false;
     for (int i = 0; i < 2; i++)
         if (k->kind == KERNEL_PRODUCT ? !loads_halves(p, k->product.factor[i], &some) : !gpu_is_half(p, k->operand[i]))
             return false;
@@ -150,7 +158,7 @@ static bool has_halves(const Plan *p, const Kernel *k) {
 
 void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
     MatrixShares c;
-    if (!p->options->precision || p->options->no_units || p->parent || !has_halves(p, k)) return;
+    if (p->options->no_units || p->parent || !(has_bytes(k) || has_halves(p, k))) return;
     if (!k->tuned || !gpu_matrix_recorded(k->choice, &c) || !gpu_matrix_fits(s, &c))
         c = best_shares(s);
     k->units.block = arena_copy(p->arena, &c.block, sizeof c.block);

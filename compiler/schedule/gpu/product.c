@@ -39,15 +39,23 @@ static void find_sum(Sum *s, Expr *e) {
     for (int i = 0; i < 3; i++) find_sum(s, e->a[i]);
 }
 
-// The one sum of products of floats in the kernel; NULL: there is none, or something beside it.
+// An element of bytes, as products of integers take it.
+static bool is_byte(const Expr *e) {
+    const DType d = e->op == E_Cast && e->dtype == DT_I32 ? e->a[0]->dtype : DT_COUNT;
+    return d == DT_U8 || d == DT_I8;
+}
+
+// The one sum of products of floats, or of bytes in i32, in the kernel; NULL: there is none, or something beside it.
 static Expr *sum_of_products(Arena *a, const Kernel *k) {
     Sum s = { .seen = NEW_ARRAY(a, bool, expr_count(k->exprs) + 1) };
     if (k->stores.n != 1 || k->stores.at[0].guard || k->stores.at[0].op != RED_NONE || k->sizes.n) return NULL;
     find_sum(&s, k->stores.at[0].index);
     find_sum(&s, k->stores.at[0].expr);
-    if (s.odd || s.n != 1 || s.reduce->rop != RED_SUM || s.reduce->dtype != DT_F32) return NULL;
-    const Expr *x = s.reduce->a[0];
-    return x->op == E_Mul && x->a[0]->dtype == DT_F32 && x->a[1]->dtype == DT_F32 ? s.reduce : NULL;
+    if (s.odd || s.n != 1 || s.reduce->rop != RED_SUM || s.reduce->a[0]->op != E_Mul) return NULL;
+    Expr *const *x = s.reduce->a[0]->a;
+    const bool floats = s.reduce->dtype == DT_F32 && x[0]->dtype == DT_F32 && x[1]->dtype == DT_F32,
+               bytes = s.reduce->dtype == DT_I32 && is_byte(x[0]) && is_byte(x[1]);
+    return floats || bytes ? s.reduce : NULL;
 }
 
 // ---------------------------------------------------------------- digits
@@ -196,7 +204,7 @@ static Expr *join_loads(void *ctx, Expr *e) {
 }
 
 // ---------------------------------------------------------------- the product
-static Expr *sum_is_acc(void *ctx, Expr *e) { return e->op == E_Reduce ? expr_acc(ctx, DT_F32) : NULL; }
+static Expr *sum_is_acc(void *ctx, Expr *e) { return e->op == E_Reduce ? expr_acc(ctx, e->dtype) : NULL; }
 
 // Neighbours of a row of the result are to be columns: they are stored together.
 static bool rows_run_along_memory(const Kernel *k, const Product *p) {
@@ -237,7 +245,7 @@ Kernel *product_of(Arena *a, const Kernel *loop) {
     Kernel *k = copied(a, loop);
     Product *p = &k->product;
     Store *s = &k->stores.at[0];
-    *p = (Product){ .factor = { reduce->a[0]->a[0], reduce->a[0]->a[1] } };
+    *p = (Product){ .factor = { reduce->a[0]->a[0], reduce->a[0]->a[1] }, .bytes = reduce->dtype == DT_I32 };
     s->expr = expr_rebuild(k->exprs, s->expr, sum_is_acc, k->exprs);
     while (part_digit(a, k, &all)) {}
     if (!share_out(k, &all)) return NULL;

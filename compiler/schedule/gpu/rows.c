@@ -31,18 +31,20 @@ double gpu_rows_time(const ProductShape *r, const RowThreads *c) {
     return stream + ways + (shares > 1 ? gpu_machine.meet + 2 * parts / gpu_machine.bytes : 0);
 }
 
-static bool takes(const Coordinate *of) {
-    return of[COORD_M].size <= MOST_ROWS && of[COORD_N].size >= LEAST_COLUMNS && of[COORD_K].size >= LEAST_TERMS
+static bool takes(const Kernel *k) {
+    const Coordinate *of = k->product.of;
+    return of[COORD_M].size <= MOST_ROWS && of[COORD_N].size >= LEAST_COLUMNS && gpu_terms(k) >= LEAST_TERMS
         && of[COORD_B].size > 0 && of[COORD_B].size <= MAX_GROUPS;
 }
 
 // Along what four elements of the right factor are read, at once or one by one; 0: along columns, one by one; -1: there
 // is no way
 static int way_of(Arena *a, Kernel *k) {
-    if (!takes(k->product.of)) return -1;
+    if (!takes(k)) return -1;
     const Lies lies = gpu_lies(a, k, 1, COORD_N);
     if (lies.wide) return lies.wide;
     if (lies.guarded) return -1;
+    if (k->product.bytes) return 0;
     return lies.terms && k->product.of[COORD_K].size % 4 == 0 ? 1 : lies.own ? 0 : -1;
 }
 
@@ -51,7 +53,7 @@ bool gpu_rows(Arena *a, Kernel *k, const Options *o) {
     const Coordinate *of = p->of;
     const bool turned = of[COORD_N].size < of[COORD_M].size;
     if (turned) product_turn(p);
-    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, of[COORD_K].size, way_of(a, k) };
+    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(k), way_of(a, k) };
     RowThreads best = { 0 };
     double least = 0;
     for (const RowThreads *form = gpu_row_forms; form < gpu_row_forms + ROW_FORMS && s.wide >= 0; form++)
@@ -65,8 +67,8 @@ bool gpu_rows(Arena *a, Kernel *k, const Options *o) {
     if (!best.shares && turned) product_turn(p);
     if (!best.shares) return false;
     const int wide = gpu_lies(a, k, 0, COORD_M).wide;
-    gpu_choose(a, k, o, &s, arena_printf(a, " a=%d b=%d", wide == 1, s.wide), &tune_rows, gpu_rows_fit, &best,
-        sizeof best);
+    gpu_choose(a, k, o, &s, arena_printf(a, "%s a=%d b=%d", p->bytes ? " bytes" : "", wide == 1, s.wide),
+        &tune_rows, gpu_rows_fit, &best, sizeof best);
     product_lift(k);
     p->few = true;
     p->shares = best.shares;
