@@ -25,7 +25,7 @@ typedef struct Chain {
 } Chain;
 
 // The numbers of v for each channel, when v is a constant that varies along axis 1 of an [n, c, ...] result at most.
-static bool per_channel(const Value *v, const Type *result, double *number) {
+bool numbers_per_channel(const Value *v, const Type *result, double *number) {
     if (!v || !v->data || v->type.dtype != result->dtype || v->type.rank > result->rank) return false;
     int channel = 1 - (result->rank - v->type.rank);           // axis of v that lies on axis 1; negative: none
     for (int i = 0; i < v->type.rank; i++)
@@ -42,7 +42,7 @@ static bool chain_step(Arena *scratch, Chain *c, Node *n) {
     int at = n->in[0] == c->last->out[0] ? 0 : 1;
     if (!type_equal(&n->out[0]->type, &c->conv->out[0]->type) || (n->op == OP_Div && at == 1)) return false;
     double *k = NEW_ARRAY(scratch, double, c->channels);
-    if (!per_channel(n->in[1 - at], &n->out[0]->type, k)) return false;
+    if (!numbers_per_channel(n->in[1 - at], &n->out[0]->type, k)) return false;
     for (int64_t i = 0; i < c->channels; i++) {
         double sign = n->op == OP_Sub && at == 1 ? -1 : 1,
                factor = n->op == OP_Mul ? k[i] :
@@ -57,7 +57,7 @@ static bool chain_step(Arena *scratch, Chain *c, Node *n) {
     return true;
 }
 
-static Value *channel_constant(Graph *g, DType d, const double *v, int64_t n, int rank, int axis) {
+Value *channel_constant(Graph *g, DType d, const double *v, int64_t n, int rank, int axis) {
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++) dims[i] = i == axis ? n : 1;
     Tensor *t = tensor_new(g->arena, type_make(d, rank, dims));
@@ -111,21 +111,10 @@ static void fold_conv_graph(Rewrite *r, Graph *g, const int *uses, Node **user, 
     rewrite_outputs(r, g);
 }
 
-// user[id]: the node of the same graph that uses the value; of several, one of them.
-static void find_users(const Graph *g, Node **user) {
-    for (Node *n = g->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->graph == g) user[n->in[i]->id] = n;
-        for (int i = 0; i < n->n_bodies; i++) find_users(n->bodies[i], user);
-    }
-}
-
 bool pass_fold_conv(Graph *g) {
     Rewrite r = { .scratch = arena_new() };
-    int n = graph_root(g)->value_count;
-    Node **user = NEW_ARRAY(r.scratch, Node *, n);
-    find_users(g, user);
-    fold_conv_graph(&r, g, graph_use_counts(g, r.scratch), user, n);
+    fold_conv_graph(
+        &r, g, graph_use_counts(g, r.scratch), value_users(g, r.scratch), graph_root(g)->value_count);
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }

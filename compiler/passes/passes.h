@@ -21,6 +21,13 @@ Node *node_like(Graph *g, const Node *n, Value *const *in);
 // The number that every element of a constant is; false when v is no numeric constant or its elements differ.
 bool const_splat(const Value *v, double *number);
 
+// By value id: the node of the same graph that uses the value; of several, one of them.
+Node **value_users(Graph *g, Arena *scratch);
+// fold_conv.c: the numbers of v for each channel, when v is a constant that varies along axis 1 of an [n, c, ...]
+// result at most; and a constant that varies so
+bool numbers_per_channel(const Value *v, const Type *result, double *number);
+Value *channel_constant(Graph *g, DType d, const double *v, int64_t n, int rank, int axis);
+
 bool has_gradient(const Graph *g);                      // does anything in it wait to be differentiated?
 bool all_ints(const Node *n, const char *name, int64_t is);     // each number of the attribute, if there are any
 
@@ -55,6 +62,7 @@ bool pass_dce(Graph *g);
 bool pass_inline_if(Graph *g);
 bool pass_attention_grad(Graph *g, const Options *o);   // o: whose back end has a kernel for it
 bool pass_fold_conv(Graph *g);
+bool pass_join_conv(Graph *g);
 bool pass_io(Graph *g, const Options *o);               // o: which type inputs and outputs become
 bool pass_quantize(Graph *g, const Options *o);         // o: whether bytes are signed, and stay so
 bool pass_requantize(Graph *g, const Options *o);       // o: whether integers are what the machine is good at

@@ -66,3 +66,17 @@ bool has_gradient(const Graph *g) {
     }
     return false;
 }
+
+static void find_users(const Graph *g, Node **user) {
+    for (Node *n = g->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->graph == g) user[n->in[i]->id] = n;
+        for (int i = 0; i < n->n_bodies; i++) find_users(n->bodies[i], user);
+    }
+}
+
+Node **value_users(Graph *g, Arena *scratch) {
+    Node **user = NEW_ARRAY(scratch, Node *, graph_root(g)->value_count);
+    find_users(g, user);
+    return user;
+}
