@@ -163,8 +163,7 @@ static void units(Printing *p, Shader *out) {
     }
     holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(p, out->matrices, "x") };
     n = print_common(p, &body, holes, n);
-    text_printf(&body, "%s\n", template_text("glsl/units.glsl"));
-    template_fill(a, &body, "glsl/attention_mma.comp", n, holes);
+    glsl_fill_units(p, &body, "glsl/attention_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES "#extension GL_KHR_shader_subgroup_shuffle : require\n", "", body.at, out);
     take_groups(k, (int64_t)16 * s->units.tiles * s->units.subgroups, out);
 }

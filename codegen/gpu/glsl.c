@@ -420,6 +420,11 @@ static void take_push(const Printing *p, Shader *out) {
     }
 }
 
+void glsl_fill_units(const Printing *p, Text *out, const char *file, int n, const Hole *holes) {
+    text_printf(out, "%s\n", template_text("glsl/units.glsl"));
+    template_fill(p->arena, out, file, n, holes);
+}
+
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out) {
     Text guarded, shader, text;
     text_init(&guarded, p->arena);

@@ -46,6 +46,8 @@ bool glsl_has_type(DType d);                            // has GLSL such element
 void glsl_axes(const Printing *p, Text *out, int n);    // the first n axes as digits of `point`
 // how loop nests are spelled for p
 Dialect glsl_dialect(Printing *p);
+// a template for matrix units, behind what all of them include
+void glsl_fill_units(const Printing *p, Text *out, const char *file, int n, const Hole *holes);
 // The shader around `body`: what it views, its helpers and functions; `extensions`: lines of its own before them.
 void glsl_shader(Printing *p, const char *extensions, const char *shared, const char *body, Shader *out);
 // the extensions of shaders for matrix units. Where those are, float16 is: conversions to it round as GLSL_NEAREST asks

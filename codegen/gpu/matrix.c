@@ -158,8 +158,7 @@ void glsl_matrix(Printing *p, Shader *out) {
     holes[n++] = (Hole){ "SUMS", "x", bytes ? "ivec4(x)" : "uintBitsToFloat(x)" };
     holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
     holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
-    text_printf(&body, "%s\n", template_text("glsl/units.glsl"));
-    template_fill(p->arena, &body, "glsl/gemm_mma.comp", n, holes);
+    glsl_fill_units(p, &body, "glsl/gemm_mma.comp", n, holes);
     glsl_shader(p, bytes ? GLSL_MATRICES GLSL_BYTES : GLSL_MATRICES, glsl_share_memory(p), body.at, out);
     out->points = batch * m * n_columns;
     out->groups[0] = (uint32_t)ceil_div(n_columns, b->bn);

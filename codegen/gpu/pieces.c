@@ -31,8 +31,7 @@ void glsl_pieces(Printing *p, Shader *out) {
         holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
         holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
     }
-    text_printf(&body, "%s\n", template_text("glsl/units.glsl"));
-    template_fill(p->arena, &body, "glsl/gemm_pieces.comp", n, holes);
+    glsl_fill_units(p, &body, "glsl/gemm_pieces.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES, glsl_share_memory(p), body.at, out);
     out->points = template_hole_value(k, "BATCH") * template_hole_value(k, "M") * template_hole_value(k, "N");
     out->groups[0] = (uint32_t)ceil_div(template_hole_value(k, "N"), b->bn);
