@@ -450,7 +450,8 @@ extern "C" {
  * Threads: any number of them may use a device and its sessions at once. A device begins up to three of its own for
  * large copies, which end with burn_vk_close. A workspace or a buffer is for one thread at a time; burn_vk_run and
  * burn_vk_time, which use the session's own workspace, take turns. Runs of several workspaces may be under way
- * together, in any order: what one reads and another writes is waited for in between.
+ * together, in any order: what one reads and another writes is waited for in between. Large inputs and outputs travel
+ * beside the kernels of other runs where the device has a queue for copies (as cards have).
  *
  * Errors: BURN_EINVAL: a null or wrong argument, and nothing has changed; BURN_ENOMEM: memory of the host or the device
  * ran out; BURN_EDEVICE: the driver failed or the device was lost, of which burn_vk_last_error says more. After any
@@ -559,6 +560,11 @@ burn_vk_buffer *burn_vk_workspace_buffer(burn_vk_workspace *workspace);
 int burn_vk_buffer_new(burn_vk *vk, size_t bytes, burn_vk_buffer **out);
 void burn_vk_buffer_free(burn_vk_buffer *buffer);
 size_t burn_vk_buffer_bytes(const burn_vk_buffer *buffer);
+
+/* The same of the host's memory, which the device copies from and to by itself: what a large input is bound to that the
+ * host then writes at burn_vk_buffer_map, or a large output that it reads there, costs the host no copy. As a tensor it
+ * is a run's from burn_vk_submit until that has ended. */
+int burn_vk_buffer_new_host(burn_vk *vk, size_t bytes, burn_vk_buffer **out);
 
 /* Where the host reaches it; NULL: it does not, and burn_vk_write and burn_vk_read are the way. */
 void *burn_vk_buffer_map(burn_vk_buffer *buffer);

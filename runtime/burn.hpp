@@ -305,12 +305,14 @@ private:
 /* Memory of the device. */
 class buffer {
 public:
-    buffer(device on, std::size_t bytes) : device_(std::move(on)), handle_(nullptr, burn_vk_buffer_free)
+    buffer(device on, std::size_t bytes) : buffer(std::move(on), bytes, burn_vk_buffer_new) {}
+    /* of the host, which the device copies from and to by itself */
+    static buffer on_host(device on, std::size_t bytes)
     {
-        burn_vk_buffer *made = nullptr;
-        device_.check(burn_vk_buffer_new(device_.get(), bytes, &made));
-        handle_.reset(made);
+        return buffer(std::move(on), bytes, burn_vk_buffer_new_host);
     }
+    /* Where the host reaches it; nullptr: it does not. */
+    void *map() const noexcept { return burn_vk_buffer_map(get()); }
     burn_vk_buffer *get() const noexcept { return handle_.get(); }
     std::size_t bytes() const noexcept { return burn_vk_buffer_bytes(get()); }
     template <class T> void write(span<const T> from, std::size_t offset = 0)
@@ -323,6 +325,13 @@ public:
     }
 
 private:
+    buffer(device on, std::size_t bytes, int (*make)(burn_vk *, std::size_t, burn_vk_buffer **))
+        : device_(std::move(on)), handle_(nullptr, burn_vk_buffer_free)
+    {
+        burn_vk_buffer *made = nullptr;
+        device_.check(make(device_.get(), bytes, &made));
+        handle_.reset(made);
+    }
     device device_;
     std::unique_ptr<burn_vk_buffer, void (*)(burn_vk_buffer *)> handle_;
 };

@@ -5,7 +5,7 @@
 // allocated and recorded before it runs, so a run copies inputs in, submits and copies outputs out; what a caller binds
 // to memory of the device stays there. Where the host reaches device memory (integrated GPUs, CPU devices, a BAR as
 // large as the card) the arena itself is mapped and the copies touch it; elsewhere they go through staging memory, and
-// the transfers are commands of the run.
+// the transfers are commands of the run, or, where they are large, of a queue of their own.
 //
 // One file for compilers, so that only what burn.h and vulkan.h declare has a name outside; its parts lie in vulkan/,
 // each knowing those above it.
@@ -34,7 +34,16 @@ enum {
     PIECE = 16 << 20,               /* what is written and read beside runs travels in pieces of this size */
     SEMAPHORES_MAX = 8,             /* of the caller, on each side of a run */
     SPIN_NS = 4000000,              /* what is over sooner is waited for awake: being woken costs 40 us and more */
+    CARRIED_LEAST = 1 << 20,        /* bytes of inputs, or outputs, that are worth a submission of their own */
+    PART_LEAST = 4 << 20, PARTS_MAX = 32, /* of a way: bytes of a part, about; and how many there are */
 };
+
+/* A queue, and what the commands that it is given do. */
+typedef struct {
+    VkQueue queue;
+    uint32_t family;
+    VkPipelineStageFlags stages;
+} Lane;
 
 /* A buffer with memory of its own. */
 typedef struct {
@@ -56,6 +65,7 @@ typedef struct {
 /* Copies beside runs: what burn_vk_write, burn_vk_read and the upload of weights go through where memory is out of
  * reach. Made when first wanted, one user at a time. */
 typedef struct {
+    const Lane *lane;
     pthread_mutex_t lock;
     Block staging;
     VkCommandPool pool;
@@ -80,11 +90,10 @@ struct burn_vk {
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
-    VkQueue queue;
-    uint32_t family;
+    Lane work, carrier; /* kernels; and what only copies, beside them: the same where there is one queue */
     bool is_borrowed; /* instance and device are the caller's */
     burn_vk_turns turns; /* the caller's way of taking turns at the queue */
-    pthread_mutex_t lock; /* of the queue, and of the counts of memory */
+    pthread_mutex_t lock; /* of the queues, and of the counts of memory */
     pthread_mutex_t cache_lock; /* of the file of pipelines */
     burn_vk_features features; /* those that are on */
     bool has_shuffles; /* of values within subgroups, in compute shaders */
@@ -98,10 +107,11 @@ struct burn_vk {
     VkDeviceSize allocated, allocated_most;
     bool spins; /* of a card of its own, which computes on while the host asks */
     bool is_shared; /* the host reaches the device's memory: map instead of copy */
+    size_t carried_least; /* CARRIED_LEAST */
     VkPipelineCache cache; /* what burn_vk_cache read and keeps; VK_NULL_HANDLE: none */
     char *cache_path;
     size_t cache_bytes; /* as in the file */
-    Courier courier;
+    Courier courier, loader; /* of buffers, in the order of the runs; of weights, which nobody reads yet */
     Porters porters;
 };
 
@@ -110,6 +120,7 @@ struct burn_vk_buffer {
     Block block;
     size_t bytes;
     bool is_borrowed; /* the VkBuffer is the caller's */
+    bool is_host; /* memory of the host, which the device copies from and to by itself */
 };
 
 struct burn_vk_session {
@@ -174,4 +185,6 @@ const char *burn_vk_last_error(const burn_vk *vk)
 #include "vulkan/cache.h"
 #include "vulkan/session.h"
 #include "vulkan/workspace.h"
+#include "vulkan/ways.h"
+#include "vulkan/runs.h"
 #include "vulkan/time.h"

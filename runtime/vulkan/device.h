@@ -33,6 +33,19 @@ static uint32_t family_find(VkPhysicalDevice physical)
     return UINT32_MAX;
 }
 
+/* The first that does nothing but copy, as the copy engines of cards; without one, `otherwise`. */
+static uint32_t carrier_find(VkPhysicalDevice physical, uint32_t otherwise)
+{
+    const VkQueueFlags besides = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
+    VkQueueFamilyProperties families[32];
+    uint32_t count = 32;
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++)
+        if ((families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) && (families[i].queueFlags & ~besides) == 0)
+            return i;
+    return otherwise;
+}
+
 /* --- which -------------------------------------------------------------------------------------------------------- */
 
 static burn_vk_kind kind_of(VkPhysicalDeviceType type)
@@ -235,20 +248,30 @@ static int device_read(burn_vk *vk)
     vk->spins = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     const char *staging = getenv("BURN_VK_STAGING");
     vk->is_shared = (staging == NULL || staging[0] == '\0') && memory_is_shared(vk);
+    vk->carried_least = CARRIED_LEAST;
     return BURN_OK;
+}
+
+/* One queue for everything. */
+static void lanes_set(burn_vk *vk, VkQueue queue, uint32_t family)
+{
+    vk->work = (Lane){ queue, family, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT };
+    vk->carrier = vk->work;
 }
 
 /* Opens the chosen device with every feature on that kernels may use and the device has. */
 static int device_create(burn_vk *vk)
 {
     const float priority = 1.0f;
-    vk->family = family_find(vk->physical);
-    VkDeviceQueueCreateInfo queue = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = vk->family,
-        .queueCount = 1,
-        .pQueuePriorities = &priority,
-    };
+    const uint32_t work = family_find(vk->physical), carrier = carrier_find(vk->physical, work);
+    VkDeviceQueueCreateInfo queues[2];
+    for (int i = 0; i < 2; i++)
+        queues[i] = (VkDeviceQueueCreateInfo){
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = i == 0 ? work : carrier,
+            .queueCount = 1,
+            .pQueuePriorities = &priority,
+        };
     burn_vk_features_of(vk->physical, &vk->features);
     MatrixChain matrices;
     const int rc = matrices_find(vk, &matrices);
@@ -258,8 +281,8 @@ static int device_create(burn_vk *vk)
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &vk->features.core,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
+        .queueCreateInfoCount = carrier == work ? 1 : 2,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = matrices.count,
         .ppEnabledExtensionNames = matrices.names,
     };
@@ -269,7 +292,13 @@ static int device_create(burn_vk *vk)
         vk->device = VK_NULL_HANDLE;
         return vk_result(NULL, result, "vkCreateDevice");
     }
-    vkGetDeviceQueue(vk->device, vk->family, 0, &vk->queue);
+    VkQueue queue;
+    vkGetDeviceQueue(vk->device, work, 0, &queue);
+    lanes_set(vk, queue, work);
+    if (carrier != work) {
+        vkGetDeviceQueue(vk->device, carrier, 0, &queue);
+        vk->carrier = (Lane){ queue, carrier, VK_PIPELINE_STAGE_TRANSFER_BIT };
+    }
     return BURN_OK;
 }
 
@@ -284,6 +313,9 @@ static burn_vk *device_new(void)
     }
     pthread_mutex_init(&vk->lock, NULL);
     pthread_mutex_init(&vk->courier.lock, NULL);
+    pthread_mutex_init(&vk->loader.lock, NULL);
+    vk->courier.lane = &vk->work;
+    vk->loader.lane = &vk->carrier;
     pthread_mutex_init(&vk->cache_lock, NULL);
     porters_open(vk);
     return vk;
@@ -337,8 +369,7 @@ int burn_vk_adopt(burn_vk **out, const burn_vk_own *own)
         vk->instance = own->instance;
         vk->physical = own->physical;
         vk->device = own->device;
-        vk->queue = own->queue;
-        vk->family = own->family;
+        lanes_set(vk, own->queue, own->family);
         vk->turns = own->turns;
         rc = device_read(vk);
     }
@@ -359,7 +390,8 @@ int burn_vk_adopt(burn_vk **out, const burn_vk_own *own)
 
 void burn_vk_handles(const burn_vk *vk, burn_vk_own *out)
 {
-    *out = (burn_vk_own){ vk->instance, vk->physical, vk->device, vk->queue, vk->family, &vk->features, vk->turns };
+    *out = (burn_vk_own){ vk->instance, vk->physical, vk->device, vk->work.queue, vk->work.family, &vk->features,
+        vk->turns };
 }
 
 const char *burn_vk_device_name(const burn_vk *vk)
@@ -375,7 +407,7 @@ void burn_vk_memory(burn_vk *vk, uint64_t *now, uint64_t *most)
     pthread_mutex_unlock(&vk->lock);
 }
 
-static void courier_close(burn_vk *vk);
+static void couriers_close(burn_vk *vk);
 static void cache_close(burn_vk *vk);
 
 void burn_vk_close(burn_vk *vk)
@@ -385,7 +417,7 @@ void burn_vk_close(burn_vk *vk)
     porters_close(vk);
     if (vk->device != VK_NULL_HANDLE) {
         cache_close(vk);
-        courier_close(vk);
+        couriers_close(vk);
     }
     if (!vk->is_borrowed && vk->device != VK_NULL_HANDLE)
         vkDestroyDevice(vk->device, NULL);
@@ -393,6 +425,7 @@ void burn_vk_close(burn_vk *vk)
         vkDestroyInstance(vk->instance, NULL);
     pthread_mutex_destroy(&vk->cache_lock);
     pthread_mutex_destroy(&vk->courier.lock);
+    pthread_mutex_destroy(&vk->loader.lock);
     pthread_mutex_destroy(&vk->lock);
     free(vk);
 }

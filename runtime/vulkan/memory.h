@@ -80,11 +80,15 @@ static int block_allocate(burn_vk *vk, Block *block, const VkMemoryPropertyFlags
 static int block_create(
     burn_vk *vk, Block *block, size_t bytes, VkBufferUsageFlags usage, const VkMemoryPropertyFlags *kinds)
 {
+    const uint32_t families[] = { vk->work.family, vk->carrier.family };
+    const bool is_concurrent = families[0] != families[1];
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = bytes > BLOCK_ALIGN ? (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN : BLOCK_ALIGN,
         .usage = usage | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+        .sharingMode = is_concurrent ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+        .queueFamilyIndexCount = is_concurrent ? 2 : 0,
+        .pQueueFamilyIndices = families,
     };
     memset(block, 0, sizeof *block);
     VkResult result = vkCreateBuffer(vk->device, &info, NULL, &block->buffer);
@@ -146,16 +150,21 @@ static int commands_begin(burn_vk *vk, VkCommandBuffer commands)
     return vk_result(vk, vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
 }
 
-static int commands_create(burn_vk *vk, VkCommandPool *pool, VkCommandBuffer *out)
+/* After an error there is no pool. */
+static int commands_create(burn_vk *vk, const Lane *lane, uint32_t count, VkCommandPool *pool, VkCommandBuffer *out)
 {
-    return vk_result(vk, commands_make(vk->device, vk->family, 1, pool, out), "a pool of commands");
+    const int rc = vk_result(vk, commands_make(vk->device, lane->family, count, pool, out), "a pool of commands");
+    if (rc != BURN_OK) {
+        vkDestroyCommandPool(vk->device, *pool, NULL);
+        *pool = VK_NULL_HANDLE;
+    }
+    return rc;
 }
 
 /* --- copies beside runs ------------------------------------------------------------------------------------------- */
 
-static void courier_close(burn_vk *vk)
+static void courier_close(burn_vk *vk, Courier *c)
 {
-    Courier *c = &vk->courier;
     clock_settle(vk, &c->clock);
     vkDestroySemaphore(vk->device, c->clock.timeline, NULL);
     vkDestroyCommandPool(vk->device, c->pool, NULL); /* its command buffer goes with it */
@@ -164,27 +173,31 @@ static void courier_close(burn_vk *vk)
     c->pool = VK_NULL_HANDLE;
 }
 
-/* The staging memory comes last: where it is, all is. */
-static int courier_open(burn_vk *vk)
+static void couriers_close(burn_vk *vk)
 {
-    Courier *c = &vk->courier;
+    courier_close(vk, &vk->courier);
+    courier_close(vk, &vk->loader);
+}
+
+/* The staging memory comes last: where it is, all is. */
+static int courier_open(burn_vk *vk, Courier *c)
+{
     if (c->staging.map != NULL)
         return BURN_OK;
     int rc = clock_create(vk, &c->clock);
     if (rc == BURN_OK)
-        rc = commands_create(vk, &c->pool, &c->commands);
+        rc = commands_create(vk, c->lane, 1, &c->pool, &c->commands);
     if (rc == BURN_OK)
         rc = block_create(vk, &c->staging, PIECE, 0, memory_readback);
     if (rc != BURN_OK)
-        courier_close(vk);
+        courier_close(vk, c);
     return rc;
 }
 
-/* A piece between staging memory and `buffer`, ordered behind all that was submitted before. */
-static int courier_carry(burn_vk *vk, VkBuffer buffer, size_t offset, size_t bytes, bool in)
+/* A piece between staging memory and `buffer`, ordered behind all that its queue was given before. */
+static int courier_carry(burn_vk *vk, Courier *c, VkBuffer buffer, size_t offset, size_t bytes, bool in)
 {
-    Courier *c = &vk->courier;
-    const VkPipelineStageFlags work = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkPipelineStageFlags work = c->lane->stages;
     int rc = commands_begin(vk, c->commands);
     if (rc != BURN_OK)
         return rc;
@@ -198,55 +211,81 @@ static int courier_carry(burn_vk *vk, VkBuffer buffer, size_t offset, size_t byt
     }
     rc = vk_result(vk, vkEndCommandBuffer(c->commands), "vkEndCommandBuffer");
     if (rc == BURN_OK)
-        rc = clock_submit(vk, &c->clock, c->commands, NULL, 0, NULL, 0);
+        rc = clock_submit(vk, c->lane, &c->clock, c->commands, NULL, 0, NULL, 0);
     if (rc == BURN_OK)
         rc = clock_wait(vk, &c->clock);
     clock_settle(vk, &c->clock);
     return rc;
 }
 
+/* What was copied by another queue is there for whatever kernels' queue is given from now on. */
+static int courier_hand_over(burn_vk *vk, Courier *c)
+{
+    const burn_vk_semaphore copied = { c->clock.timeline, c->clock.tick };
+    if (c->lane->family == vk->work.family)
+        return BURN_OK;
+    return clock_submit(vk, &vk->work, &c->clock, VK_NULL_HANDLE, &copied, 1, NULL, 0);
+}
+
 /* Copies to or from `block`: by the host where it reaches it (and reads it at speed), else in pieces. */
-static int block_copy(burn_vk *vk, const Block *block, size_t offset, void *data, size_t bytes, bool in)
+static int block_copy(burn_vk *vk, Courier *c, const Block *block, size_t offset, void *data, size_t bytes, bool in)
 {
     unsigned char *host = data;
     if (block->map != NULL && (in || block->is_cached)) {
         porters_copy(vk, in ? block->map + offset : host, in ? host : block->map + offset, bytes);
         return BURN_OK;
     }
-    pthread_mutex_lock(&vk->courier.lock);
-    int rc = bytes > 0 ? courier_open(vk) : BURN_OK;
+    if (bytes == 0)
+        return BURN_OK;
+    pthread_mutex_lock(&c->lock);
+    int rc = courier_open(vk, c);
+    clock_settle(vk, &c->clock); /* what was handed over last time */
     for (size_t at = 0, piece; rc == BURN_OK && at < bytes; at += piece) {
         piece = bytes - at < PIECE ? bytes - at : PIECE;
         if (in)
-            porters_copy(vk, vk->courier.staging.map, host + at, piece);
-        rc = courier_carry(vk, block->buffer, offset + at, piece, in);
+            porters_copy(vk, c->staging.map, host + at, piece);
+        rc = courier_carry(vk, c, block->buffer, offset + at, piece, in);
         if (rc == BURN_OK && !in)
-            porters_copy(vk, host + at, vk->courier.staging.map, piece);
+            porters_copy(vk, host + at, c->staging.map, piece);
     }
-    pthread_mutex_unlock(&vk->courier.lock);
+    if (rc == BURN_OK)
+        rc = courier_hand_over(vk, c);
+    pthread_mutex_unlock(&c->lock);
     return rc;
 }
 
 /* --- buffers ------------------------------------------------------------------------------------------------------ */
 
-int burn_vk_buffer_new(burn_vk *vk, size_t bytes, burn_vk_buffer **out)
+static int buffer_new(burn_vk *vk, size_t bytes, bool on_host, burn_vk_buffer **out)
 {
     if (out == NULL)
         return BURN_EINVAL;
     *out = NULL;
     if (vk == NULL || bytes == 0)
-        return vk_fail(vk, BURN_EINVAL, "burn_vk_buffer_new: no device, or no bytes");
+        return vk_fail(vk, BURN_EINVAL, "a buffer: no device, or no bytes");
     burn_vk_buffer *b = calloc(1, sizeof *b);
     if (b == NULL)
         return vk_no_memory(vk);
     b->vk = vk;
     b->bytes = bytes;
-    int rc = block_create_storage(vk, &b->block, bytes);
+    b->is_host = on_host;
+    int rc = on_host ? block_create(vk, &b->block, bytes, 0, memory_readback) :
+                       block_create_storage(vk, &b->block, bytes);
     if (rc == BURN_OK)
         *out = b;
     else
         free(b);
     return rc;
+}
+
+int burn_vk_buffer_new(burn_vk *vk, size_t bytes, burn_vk_buffer **out)
+{
+    return buffer_new(vk, bytes, false, out);
+}
+
+int burn_vk_buffer_new_host(burn_vk *vk, size_t bytes, burn_vk_buffer **out)
+{
+    return buffer_new(vk, bytes, true, out);
 }
 
 int burn_vk_buffer_adopt(burn_vk *vk, VkBuffer buffer, size_t bytes, burn_vk_buffer **out)
@@ -300,7 +339,7 @@ static int buffer_copy(const burn_vk_buffer *b, size_t offset, void *data, size_
     if (!range_fits(b, offset, bytes))
         return vk_fail(b->vk, BURN_EINVAL, "%lu bytes from %lu on do not lie in a buffer of %lu", (unsigned long)bytes,
             (unsigned long)offset, (unsigned long)b->bytes);
-    return block_copy(b->vk, &b->block, offset, data, bytes, in);
+    return block_copy(b->vk, &b->vk->courier, &b->block, offset, data, bytes, in);
 }
 
 int burn_vk_write(burn_vk_buffer *to, size_t offset, const void *data, size_t bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A part of runtime/vulkan.c: the queue, which several threads take turns at. A clock counts what was submitted, and
+// A part of runtime/vulkan.c: the queues, which several threads take turns at. A clock counts what was submitted, and
 // what of it has ended.
 
 void burn_vk_enter(burn_vk *vk)
@@ -29,9 +29,10 @@ static int clock_create(burn_vk *vk, Clock *clock)
     return vk_result(vk, result, "vkCreateSemaphore");
 }
 
-/* Submits commands that begin behind `waits`; the clock's next tick, and `signals`, are their end. */
-static int clock_submit(burn_vk *vk, Clock *clock, VkCommandBuffer commands, const burn_vk_semaphore *waits,
-    int wait_count, const burn_vk_semaphore *signals, int signal_count)
+/* Submits commands that begin behind `waits`; the clock's next tick, and `signals`, are their end. Without commands
+ * what is submitted to that queue later begins behind `waits`. */
+static int clock_submit(burn_vk *vk, const Lane *lane, Clock *clock, VkCommandBuffer commands,
+    const burn_vk_semaphore *waits, int wait_count, const burn_vk_semaphore *signals, int signal_count)
 {
     VkSemaphore before[SEMAPHORES_MAX], after[SEMAPHORES_MAX + 1];
     uint64_t before_values[SEMAPHORES_MAX], after_values[SEMAPHORES_MAX + 1];
@@ -39,7 +40,7 @@ static int clock_submit(burn_vk *vk, Clock *clock, VkCommandBuffer commands, con
     for (int i = 0; i < wait_count; i++) {
         before[i] = waits[i].semaphore;
         before_values[i] = waits[i].value;
-        stages[i] = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+        stages[i] = lane->stages;
     }
     for (int i = 0; i < signal_count; i++) {
         after[i] = signals[i].semaphore;
@@ -60,13 +61,13 @@ static int clock_submit(burn_vk *vk, Clock *clock, VkCommandBuffer commands, con
         .waitSemaphoreCount = (uint32_t)wait_count,
         .pWaitSemaphores = before,
         .pWaitDstStageMask = stages,
-        .commandBufferCount = 1,
+        .commandBufferCount = commands != VK_NULL_HANDLE,
         .pCommandBuffers = &commands,
         .signalSemaphoreCount = (uint32_t)signal_count + 1,
         .pSignalSemaphores = after,
     };
     burn_vk_enter(vk);
-    VkResult result = vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
+    VkResult result = vkQueueSubmit(lane->queue, 1, &info, VK_NULL_HANDLE);
     burn_vk_leave(vk);
     if (result == VK_SUCCESS)
         clock->tick++;
@@ -78,8 +79,8 @@ static bool clock_runs(const Clock *clock)
     return clock->seen < clock->tick;
 }
 
-/* Has all ended, or does it soon? false: it takes long, or the device does not say. */
-static bool clock_spin(burn_vk *vk, const Clock *clock)
+/* Asks again and again, for a while: has the submission of that tick ended, and which have besides? */
+static void clock_spin(burn_vk *vk, Clock *clock, uint64_t until)
 {
     struct timespec t;
     uint64_t tick = 0;
@@ -87,26 +88,36 @@ static bool clock_spin(burn_vk *vk, const Clock *clock)
     const int64_t begin = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
     do {
         if (vkGetSemaphoreCounterValue(vk->device, clock->timeline, &tick) != VK_SUCCESS)
-            return false;
+            return;
         clock_gettime(CLOCK_MONOTONIC, &t);
-    } while (tick < clock->tick && (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - begin < SPIN_NS);
-    return tick >= clock->tick;
+    } while (tick < until && (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - begin < SPIN_NS);
+    if (tick >= until)
+        clock->seen = tick;
 }
 
-/* Until all that was submitted has ended; on a lost device it has. After other errors it may still run. */
-static int clock_wait(burn_vk *vk, Clock *clock)
+/* Until the submission of that tick has ended; on a lost device all have. After other errors it may still run. */
+static int clock_wait_until(burn_vk *vk, Clock *clock, uint64_t until)
 {
     VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
         .semaphoreCount = 1,
         .pSemaphores = &clock->timeline,
-        .pValues = &clock->tick,
+        .pValues = &until,
     };
-    const bool ended = !clock_runs(clock) || (vk->spins && clock_spin(vk, clock));
-    VkResult result = ended ? VK_SUCCESS : vkWaitSemaphores(vk->device, &info, UINT64_MAX);
-    if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST)
+    if (vk->spins && clock->seen < until)
+        clock_spin(vk, clock, until);
+    VkResult result = clock->seen >= until ? VK_SUCCESS : vkWaitSemaphores(vk->device, &info, UINT64_MAX);
+    if (result == VK_ERROR_DEVICE_LOST)
         clock->seen = clock->tick;
+    else if (result == VK_SUCCESS && clock->seen < until)
+        clock->seen = until;
     return vk_result(vk, result, "vkWaitSemaphores");
+}
+
+/* Until all that was submitted has. */
+static int clock_wait(burn_vk *vk, Clock *clock)
+{
+    return clock_wait_until(vk, clock, clock->tick);
 }
 
 /* The same with no way to fail: before what it uses is freed. */

@@ -138,7 +138,8 @@ int burn_vk_load(burn_vk *vk, const burn_vk_program *program, const void *weight
     s->pipelines = calloc(program->kernel_count + 1, sizeof(VkPipeline));
     rc = s->pipelines != NULL ? block_create_storage(vk, &s->weights, program->weights_bytes) : vk_no_memory(vk);
     if (rc == BURN_OK)
-        rc = block_copy(vk, &s->weights, 0, (void *)(uintptr_t)weights, program->weights_bytes, true);
+        rc = block_copy(
+            vk, &vk->loader, &s->weights, 0, (void *)(uintptr_t)weights, program->weights_bytes, true);
     if (rc == BURN_OK)
         rc = vk_result(vk, layouts_make(vk->device, &s->set_layout, &s->layout), "the layout of kernels");
     if (rc == BURN_OK)

@@ -16,7 +16,7 @@ static int time_kernels(burn_vk_workspace *w, VkQueryPool times, bool each, uint
     record_kernels(w, times, each);
     rc = vk_result(vk, vkEndCommandBuffer(w->commands), "vkEndCommandBuffer");
     if (rc == BURN_OK)
-        rc = clock_submit(vk, &w->clock, w->commands, NULL, 0, NULL, 0);
+        rc = clock_submit(vk, &vk->work, &w->clock, w->commands, NULL, 0, NULL, 0);
     if (rc == BURN_OK)
         rc = clock_wait(vk, &w->clock);
     counters_settle(w, rc == BURN_OK);

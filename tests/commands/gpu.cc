@@ -35,6 +35,15 @@ static int runs(const burn::vk::device &device, const std::vector<float> &image)
         if (logits[i] != again.as<float>()[i])
             return 2;
 
+    /* and to memory of the host, which is read where it lies */
+    auto host = burn::vk::buffer::on_host(device, 40);
+    second.bind_output(0, host);
+    second.submit({&none, 1}, {&none, 1});
+    second.wait();
+    for (std::size_t i = 0; i < 10; i++)
+        if (static_cast<const float *>(host.map())[i] != logits[i])
+            return 7;
+
     if (code_of([&] { first.run({}); }) != BURN_EINVAL)
         return 3;
     if (code_of([&] { first.run({burn::view(image, {28, 28})}); }) != BURN_ESHAPE)

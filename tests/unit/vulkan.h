@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -78,5 +80,33 @@ static inline void expect_ok(burn_vk *vk, int rc)
 {
     if (rc != BURN_OK)
         fail_msg("%d: %s", rc, burn_vk_last_error(vk));
+}
+
+/* Runs this program again under the validation layer, where that is; its words, if any, are on the outputs. */
+static inline void silent_under_validation(void **state)
+{
+    static const char layer[] = "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json";
+    (void)state;
+    if (getenv("VK_INSTANCE_LAYERS") != NULL || access(layer, F_OK) != 0) {
+        print_message("skipped: %s is not there\n", layer);
+        skip();
+    }
+    char self[4096] = { 0 }, command[5000], line[1024];
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    /* what the layer itself leaves when it is unloaded is not ours */
+    snprintf(command, sizeof command, "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 "
+        "VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation "
+        "VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT '%s' 2>&1", self);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    bool said = false;
+    while (fgets(line, sizeof line, out)) {
+        if (strncmp(line, "[ RUN", 5) == 0)
+            said = true;
+        if (strstr(line, "Validation") || strstr(line, "VUID") || strstr(line, "SYNC-"))
+            fail_msg("%s", line);
+    }
+    assert_int_equal(pclose(out), 0);
+    assert_true(said);
 }
 #endif
