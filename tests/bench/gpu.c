@@ -2,9 +2,13 @@
 // A model compiled with --target vulkan as a contestant of gpu.py: linked with the generated C (--name model) and the
 // runtime. STEP: the model is a function with a state and a position, as GPT-2's `step`, whose position is POSITION.
 //
-// usage: program WEIGHTS           WEIGHTS: the file of weights, or - where they are part of the program
+// usage: program WEIGHTS [WAY]     WEIGHTS: the file of weights, or - where they are part of the program;
+//                                  WAY: of the first run (stays)
 //   (first, unasked)               ready LOAD_NS FIRST_NS
-//   slice stays|copies SECONDS     times NS NS ...     inputs and outputs on the device, or from and to the host
+//   slice WAY SECONDS              times NS NS ...     stays: inputs and outputs on the device; copies: tensors of the
+//                                                      host; host: memory of the host that the device copies from and
+//                                                      to by itself (not with STEP); copies2, host2: two under way, the
+//                                                      time of a pair
 //   memory                         memory BYTES        of the device, before anything was copied to the host
 #include "worker.h"
 
@@ -57,6 +61,8 @@ static const void *weights;
 static int stays(void) { return model_run(work, weights, &position, ids, state, near_logits); }
 static int copies(void) { return model_run(work, weights, &position, ids, state, far_logits); }
 
+static void choose(const char *way) { what = strcmp(way, "copies") == 0 ? copies : stays; }
+
 static const char *last_error(void) { return burn_gpu_error(); }
 
 static void *on_device(size_t bytes) {
@@ -78,12 +84,21 @@ static void begin(const char *path) {
     fill(&m->inputs[1], ids);
 }
 #else
+static const burn_vk_program *const program = &model_program;
 static burn_vk *device;
 static burn_vk_session *session;
-static burn_vk_workspace *resident, *staged;
-static burn_tensor in[MOST], out[MOST];
+static burn_vk_workspace *resident;
+static burn_tensor in[MOST];
+
+// A run under way, from tensors or from memory of the host.
+typedef struct { burn_vk_workspace *workspace; burn_tensor out[MOST]; burn_vk_buffer *inputs, *outputs; } Lane;
+static Lane tensors[2], memory[2], *lanes;              // lanes: those in use
 
 static const char *last_error(void) { return burn_vk_last_error(device); }
+
+static void checked(int code, const char *what_failed) {
+    if (code) worker_fail(what_failed, last_error());
+}
 
 static int ran(burn_vk_workspace *w, const burn_tensor *inputs, const burn_tensor *outputs) {
     const int code = burn_vk_submit(w, inputs, outputs);
@@ -92,39 +107,81 @@ static int ran(burn_vk_workspace *w, const burn_tensor *inputs, const burn_tenso
 
 static int stays(void) { return ran(resident, NULL, NULL); }
 
-static int copies(void) {
-    if (!staged && burn_vk_workspace_new(session, &staged)) worker_fail("a workspace", last_error());
-    return ran(staged, in, out);
+// Places in memory of the host, one behind the other.
+static size_t place(const burn_vk_io *ios, int i) {
+    size_t at = 0;
+    for (int k = 0; k < i; k++) at += (ios[k].tensor.bytes + 63) / 64 * 64;
+    return at;
+}
+
+static void lane_open(Lane *lane, int host) {
+    if (lane->workspace) return;
+    checked(burn_vk_workspace_new(session, &lane->workspace), "a workspace");
+    for (int i = 0; i < program->output_count && !host; i++)
+        lane->out[i] = (burn_tensor){
+            .data = worker_alloc(program->outputs[i].tensor.bytes), .bytes = program->outputs[i].tensor.bytes };
+    if (!host) return;
+    checked(burn_vk_buffer_new_host(device, place(program->inputs, program->input_count), &lane->inputs), "inputs");
+    checked(burn_vk_buffer_new_host(device, place(program->outputs, program->output_count), &lane->outputs), "outputs");
+    for (int i = 0; i < program->input_count; i++) {
+        const size_t at = place(program->inputs, i);
+        memcpy((char *)burn_vk_buffer_map(lane->inputs) + at, in[i].data, in[i].bytes);
+        checked(burn_vk_bind_input(lane->workspace, i, lane->inputs, at), "an input");
+    }
+    for (int i = 0; i < program->output_count; i++)
+        checked(burn_vk_bind_output(lane->workspace, i, lane->outputs, place(program->outputs, i)), "an output");
+}
+
+static int copies(void) { return ran(lanes->workspace, in, lanes->out); }
+
+// Ends each lane's run and begins its next, while the other's is under way.
+static int two(void) {
+    int code = 0;
+    for (int i = 0; i < 2 && !code; i++) {
+        code = burn_vk_wait(lanes[i].workspace);
+        if (!code) code = burn_vk_submit(lanes[i].workspace, in, lanes[i].out);
+    }
+    return code;
+}
+
+static void choose(const char *way) {
+    const int host = strncmp(way, "host", 4) == 0, both = way[strlen(way) - 1] == '2';
+    for (int i = 0; i < 2 && lanes; i++)
+        if (lanes[i].workspace) checked(burn_vk_wait(lanes[i].workspace), "a run");
+    lanes = NULL;
+    what = stays;
+    if (strcmp(way, "stays") == 0) return;
+    lanes = host ? memory : tensors;
+    what = both ? two : copies;
+    for (int i = 0; i <= both; i++) lane_open(&lanes[i], host);
 }
 
 static void begin(const char *path) {
-    const burn_vk_program *p = &model_program;
+    const burn_vk_program *p = program;
     uint64_t most;
     int code = burn_vk_open(&device, NULL);
     if (!code) code = burn_vk_load(device, p, strcmp(path, "-") ? weights_read(path) : WEIGHTS, &session);
     if (!code) code = burn_vk_workspace_new(session, &resident);
     if (code) worker_fail("loading", last_error());
     if (p->input_count > MOST || p->output_count > MOST) worker_fail("loading", "too many inputs or outputs");
-    burn_vk_buffer *memory = burn_vk_workspace_buffer(resident);
+    burn_vk_buffer *own = burn_vk_workspace_buffer(resident);
     for (int i = 0; i < p->input_count && !code; i++) {
         const burn_vk_io *io = &p->inputs[i];
         in[i] = (burn_tensor){ .data = worker_alloc(io->tensor.bytes), .bytes = io->tensor.bytes };
         fill(&io->tensor, in[i].data);
-        code = burn_vk_write(memory, io->offset, in[i].data, in[i].bytes);
-        if (!code) code = burn_vk_bind_input(resident, i, memory, io->offset);
+        code = burn_vk_write(own, io->offset, in[i].data, in[i].bytes);
+        if (!code) code = burn_vk_bind_input(resident, i, own, io->offset);
     }
     if (code) worker_fail("inputs", last_error());
-    for (int i = 0; i < p->output_count; i++)
-        out[i] = (burn_tensor){
-            .data = worker_alloc(p->outputs[i].tensor.bytes), .bytes = p->outputs[i].tensor.bytes };
     burn_vk_memory(device, &device_bytes, &most);
 }
 #endif
 
 int main(int argc, char **argv) {
-    if (argc != 2) worker_fail(argv[0], "wants the file of weights, or -");
+    if (argc != 2 && argc != 3) worker_fail(argv[0], "wants the file of weights, or -");
     const int64_t began = worker_now();
     begin(argv[1]);
+    if (argc == 3) choose(argv[2]);
     const int64_t loaded = worker_now();
     if (worker_run()) worker_fail("the first run", last_error());
     printf("ready %" PRId64 " %" PRId64 "\n", loaded - began, worker_now() - loaded);
@@ -132,7 +189,7 @@ int main(int argc, char **argv) {
     for (char line[256], kind[16]; fgets(line, sizeof line, stdin);) {
         double seconds;
         if (sscanf(line, "slice %15s %lf", kind, &seconds) == 2) {
-            what = strcmp(kind, "copies") == 0 ? copies : stays;
+            choose(kind);
             worker_slice(seconds);
         } else if (strncmp(line, "memory", 6) == 0) {
             printf("memory %" PRIu64 "\n", device_bytes);

@@ -48,6 +48,7 @@ MODELS = {                              # as gpu_torch.py has them; BATCH is how
 }
 PAST = 255                              # tokens that gpt2_decode stands behind, as in gpu_torch.py
 PEERS = ("eager", "graph", "compiled")
+WAYS = ("copies2", "host", "host2")     # as gpu.c has them
 
 
 def parse():
@@ -66,6 +67,8 @@ def parse():
     p.add_argument("--compilers", type=int, default=max(1, os.cpu_count() // 3), help="processes that compile")
     p.add_argument("--budget", type=float, default=1e9, metavar="S", help="no network is begun after so many seconds")
     p.add_argument("--json", type=pathlib.Path)
+    p.add_argument("--ways", action="store_true",
+                   help="ours from and to memory of the host that the device copies, too, and two runs under way")
     p.add_argument("--compare", type=pathlib.Path, metavar="BURNCC", help="another build of burncc that takes part")
     return p.parse_args()
 
@@ -139,12 +142,13 @@ class Compilers:
             worker.stop()
 
 
-def ours(program, name, row):
-    """A program and what it does: two contestants; the second has memory of its own, which is not counted."""
+def ours(options, program, name, row):
+    """A program and what it does: contestants; all but the first have memory of their own, which is not counted."""
     worker = program.start()
     row[name + "first_kept_s"] = sum(worker.ready) * 1e-9
     row[name + "bytes"] = int(worker.ask("memory", "memory")[0])
-    return [(name + "stays", worker, "slice stays"), (name + "copies", worker, "slice copies")]
+    ways = ("stays", "copies") + (WAYS if options.ways and "gpt2_decode" not in program.key else ())
+    return [(name + way, worker, f"slice {way}") for way in ways]
 
 
 def theirs(worker, key, row):
@@ -163,7 +167,7 @@ def take_turns(options, present, failed):
                 continue
             try:
                 times = [int(t) for t in worker.ask(f"{request} {options.slice}", "times")]
-                rounds[name].append(statistics.median(times) * 1e-6)
+                rounds[name].append(statistics.median(times) * 1e-6 / (2 if name.endswith("2") else 1))
             except Failed as e:
                 failed[name] = str(e)
     return {name: r for name, r in rounds.items() if name not in failed}
@@ -181,11 +185,11 @@ def contest(options, program, other, eager, compiled):
             elif p.failed:
                 row["failed"][name + "program"] = p.failed
             else:
-                present += ours(p, name, row)
+                present += ours(options, p, name, row)
         except Failed as e:
             row["failed"][name] = str(e)
     row["rounds_ms"] = take_turns(options, present, row["failed"])
-    for worker in {w for name, w, _ in present if name.endswith(("stays", "copies"))}:
+    for worker in {w for name, w, _ in present if name.endswith(("stays", "copies", *WAYS))}:
         worker.stop()
     row["ms"] = {name: statistics.median(r) for name, r in row["rounds_ms"].items()}
     best = [row["ms"][p] for p in PEERS if p in row["ms"]]
@@ -204,7 +208,7 @@ def mean(rows, what):
 
 
 def table(options, rows):
-    other = ["other stays"] if options.compare else []
+    other = (list(WAYS) if options.ways else []) + (["other stays"] if options.compare else [])
     print("\n| network | batch | | ours, on the device | with copies |" + "".join(f" {o} |" for o in other)
           + " PyTorch eager | graph | compiled | best : ours | best : copies | MB, ours | PyTorch |")
     print("|---" * (12 + len(other)) + "|")
