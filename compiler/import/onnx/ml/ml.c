@@ -30,6 +30,7 @@ ClassLabels onnx_class_labels(const OnnxNode *n, const char *ints, const char *s
 // One number for all or one per column; missing: otherwise.
 static Value *per_column(OnnxNode *n, const char *attr, DType d, double otherwise, const Value *x) {
     int count;
+    if (!x) return NULL;
     const float *v = onnx_floats(n, attr, &count);
     Dim columns = x->type.rank ? x->type.dim[x->type.rank - 1] : 1;
     if (!count) return b_scalar(n->g, d, otherwise);
