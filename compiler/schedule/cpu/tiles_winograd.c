@@ -97,7 +97,8 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t images = l->images ? l->images : 1, tiles = images * winograd_count(s, w->tile),
                   points = winograd_points(s, w->tile), l2 = target->l2 ? (int64_t)target->l2 : 512 << 10,
                   wide = 16 / (target->lanes ? target->lanes : 16);
-    const TileChoice tile = tile_choose(target, winograd_work, &(WinogradWork){s, images, l->parts, w->tile});
+    const TileChoice best = tile_choose(target, winograd_work, &(WinogradWork){s, images, 1, w->tile}),
+                     tile = tile_choose(target, winograd_work, &(WinogradWork){s, images, l->parts, w->tile});
     w->mr = tile.many;
     w->mf = tile.few;
     w->nv = tile.nv;
@@ -110,7 +111,7 @@ static int64_t winograd_cost(const ConvLayout *l, WinogradTiles *w, const TileTa
     const int64_t transforms = tiles * wide
         * (tile_ceil(s->ic, 16) * points * (3 * passes + 1)
             + tile_ceil(s->oc, 16) * (points * 2 * passes + pixels * 4));
-    return work_beside(l, tile.cost + transforms, weights) + packing_cost(l, target, weights)
+    return work_beside(l, best.cost + transforms, weights) + packing_cost(l, target, weights)
         + (l->images ? tile_ceil(s->oc, 16) * s->ic * TRANSFORM : 0)
         + (weights > l2 * 3 / 4 ? (l->price ? blocks - 1 : blocks) * weights / AGAIN : 0);
 }
