@@ -90,12 +90,11 @@ def run(options, folder):
     print(f"prepared after {time.monotonic() - began:.0f} s", flush=True)
     rows = []
     for program in programs:
-        if program.failed:
-            print(program.key, program.failed, file=sys.stderr, flush=True)
-        elif time.monotonic() - began > options.budget:
-            print(program.key, "not begun: out of time", flush=True)
-        else:
-            rows.append((program, contest(options, program, folder)))
+        late = time.monotonic() - began > options.budget
+        if program.failed or late:
+            print(program.key, program.failed or "not begun: out of time", file=sys.stderr, flush=True)
+        if not program.failed:
+            rows.append((program, None if late else contest(options, program, folder)))
     print("\n| network, precision | burncc, s | cc, s | program, MB | weights, MB | first, kernels not kept, s | kept "
           "| PyTorch, s | ratio |\n" + "|---" * 9 + "|")
     for program, row in rows:
