@@ -3,7 +3,11 @@
 // whoever asks for the element, elements of operands and new axes.
 #include "lower.h"
 
-Expr *lower_load(Lower *l, Value *v, Expr *const *idx) { return l->load(l, v, idx); }
+// A scalar has no indices, but what goes by them counts from the first.
+Expr *lower_load(Lower *l, Value *v, Expr *const *idx) {
+    static Expr *const none[1] = { NULL };
+    return l->load(l, v, idx ? idx : none);
+}
 
 Expr *lower_axis(Lower *l, Dim extent, bool reduce) {
     return extent == 1 ? expr_index(l->p, 0) : l->axis(l, extent, reduce);

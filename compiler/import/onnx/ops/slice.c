@@ -31,7 +31,8 @@ static Dim cut_end(Graph *g, Dim size, const Cut *c) {
 // start and inside for every size?
 static bool plain_cut(Graph *g, Dim size, const Cut *c) {
     if (dim_is_const(size) && !c->start.symbolic && !c->end.symbolic) return true;
-    if (c->step != 1 || c->start.symbolic || (!c->end.symbolic && c->end.v < -INT32_MAX)) return false;
+    if (c->step != 1 || c->start.symbolic || c->start.v < -INT32_MAX || (!c->end.symbolic && c->end.v < -INT32_MAX))
+        return false;
     if (c->start.v < 0) {
         int64_t to = c->end.v < 0 ? c->end.v : 0;
         return !dim_is_const(size) && !c->end.symbolic && (c->end.v < 0 || c->end.v >= INT32_MAX) && to > c->start.v
