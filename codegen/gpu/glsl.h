@@ -82,6 +82,9 @@ const char *glsl_wide_type(DType d, int lanes);
 const char *glsl_load_lane(void *ctx, Value *v, const char *index);
 // a float as the 16 bits that it is stored as
 const char *glsl_bits_text(const Printing *p, DType d, const char *value);
+// what the sums of a product are in its shaders: float, or int of bytes; and four of them
+const char *glsl_sum(const Kernel *k);
+const char *glsl_sums(const Kernel *k);
 // lanes.c: how many neighbours along `axis` a thread of this kernel has (1: one element), and which loads bring all of
 // them; the text behind the places of its axes, of which that one counts vectors
 // sums: E_Acc is one of `sums`, by lane

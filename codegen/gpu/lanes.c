@@ -23,9 +23,8 @@ typedef struct Look {
     const Expr *found[MAX_LANES_READ]; int n;           // loads of all lanes
 } Look;
 
-static bool is_read_wide(DType d) {
-    return d == DT_F32 || d == DT_F16 || d == DT_BF16 || d == DT_U8 || d == DT_I8;
-}
+static bool is_byte(DType d) { return d == DT_U8 || d == DT_I8; }
+static bool is_read_wide(DType d) { return d == DT_F32 || d == DT_F16 || d == DT_BF16 || is_byte(d); }
 
 // Is axis i of an expression the one of the lanes? A product's indices have numbers as well, which go with the last of
 // their digits (plan.h).
@@ -89,8 +88,9 @@ static bool can(Look *l) {
     for (int i = 0; i < k->stores.n && l->ok; i++) {
         const Store *s = &k->stores.at[i];
         const DType d = layout_element(l->p->layout, s->value);
-        l->ok = !s->guard && s->op == RED_NONE && s->value->type.dtype == DT_F32
-            && (d == DT_F32 ? l->lanes == 4 : d == DT_F16 || d == DT_BF16)
+        const DType of = s->value->type.dtype;
+        l->ok = !s->guard && s->op == RED_NONE && (of == DT_F32 || is_byte(d))
+            && (d == DT_F32 || is_byte(d) ? l->lanes == 4 : d == DT_F16 || d == DT_BF16)
             && lies_in_order(l, s->value, s->index, true);
         look(l, s->expr);
         for (int j = 0; j < i; j++) l->ok = l->ok && k->stores.at[j].value != s->value;
@@ -185,14 +185,14 @@ static void store_whole(void *ctx, Text *out, const Store *s, const char *index,
     int at = 0;
     (void)value;
     while (p->kernel->stores.at[at].value != s->value) at++;
-    text_printf(out, "%s[(%s + %s) / %d] = %s(", glsl_wide(p, s->value, wide), glsl_origin(p, s->value), index,
-        p->lanes, glsl_wide_type(d, p->lanes));
+    text_printf(out, "%s = %s(", glsl_elements(p, s->value, wide, p->lanes, index), glsl_wide_type(d, p->lanes));
     p->wide_written[layout_binding(p->layout, s->value)][wide] = true;
     p->written[layout_binding(p->layout, s->value)] = true;
     for (int i = 0; i < p->lanes; i++) {
         const char *lane = arena_printf(p->arena, "r%d[%d]", at, i);
-        const char *next = i + 1 == p->lanes ? ");" : d == DT_F32 || i % 2 ? ", " : " | ";
+        const char *next = i + 1 == p->lanes ? ");" : is_byte(d) ? " | " : d == DT_F32 || i % 2 ? ", " : " | ";
         if (d == DT_F32) text_printf(out, "%s%s", lane, next);
+        else if (is_byte(d)) text_printf(out, "(uint(%s) & 255u) << %d%s", lane, 8 * i, next);
         else text_printf(out, i % 2 ? "%s << 16%s" : "%s%s", glsl_bits_text(p, d, lane), next);
     }
 }
@@ -246,12 +246,12 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
     p->lanes = l->n;
     glsl_print_whole(p, l, out, NULL);
     for (int i = 0; i < k->stores.n; i++)
-        text_printf(out, "    %sfloat r%d[%d];\n", p->options->fast_math ? "" : "precise ", i, l->n);
+        text_printf(out, "    %s r%d[%d];\n", d.type(k->stores.at[i].value->type.dtype), i, l->n);
     d.load = glsl_load_lane;
     d.store = keep_lane;
     p->n_four = l->loads;
     text_printf(out, "    [[unroll]] for (int lane = 0; lane < %d; lane++) {\n", l->n);
-    if (k->kind != KERNEL_LOOP || l->sums) text_printf(out, "        const float acc = sums[lane];\n");
+    if (k->kind != KERNEL_LOOP || l->sums) text_printf(out, "        const %s acc = sums[lane];\n", glsl_sum(k));
     print_nest(p, l, out, &d, k->stores.at, k->stores.n, "first + lane");
     text_printf(out, "    }\n    {\n");
     d.store = store_whole;

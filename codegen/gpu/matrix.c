@@ -154,7 +154,7 @@ void glsl_matrix(Printing *p, Shader *out) {
         { "A_RUNS", runs[0] }, { "B_RUNS", runs[1] } };
     for (size_t i = 0; i < COUNT(numbers); i++)
         holes[n++] = (Hole){ numbers[i].name, NULL, number_text(p->arena, numbers[i].value) };
-    holes[n++] = (Hole){ "FOUR", NULL, bytes ? "ivec4" : "vec4" };
+    holes[n++] = (Hole){ "FOUR", NULL, glsl_sums(k) };
     holes[n++] = (Hole){ "SUMS", "x", bytes ? "ivec4(x)" : "uintBitsToFloat(x)" };
     holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
     holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };

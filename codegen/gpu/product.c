@@ -355,6 +355,10 @@ void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *st
     for (int i = 0; i < n; i++) print_body(p, out, d, stores[i].expr, stores[i].index);
 }
 
+static bool sums_bytes(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.bytes; }
+const char *glsl_sum(const Kernel *k) { return sums_bytes(k) ? "int" : "float"; }
+const char *glsl_sums(const Kernel *k) { return sums_bytes(k) ? "ivec4" : "vec4"; }
+
 // What becomes of the sum at a batch, row and column, or of four columns', and where it is stored (gemm.c).
 static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n) {
     const Coordinate *columns = &p->kernel->product.of[COORD_N];
@@ -363,11 +367,12 @@ static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n
     const Dialect d = glsl_dialect(p);
     glsl_finish_holes(four.n > 1, holes, n);
     if (four.n > 1) {
-        text_printf(out, "void finish4(const vec4 sums, const int b, const int m, const int first) {\n");
+        text_printf(out, "void finish4(const %s sums, const int b, const int m, const int first) {\n",
+            glsl_sums(p->kernel));
         glsl_print_lanes(p, &four, out);
     } else {
         text_printf(out, "void finish(const %s acc, const int b, const int m, const int column) {\n",
-            p->kernel->product.bytes ? "int" : "float");
+            glsl_sum(p->kernel));
         glsl_product_nest(p, out, &d, p->kernel->stores.at, 1, "column");
     }
     text_printf(out, "}\n\n");
@@ -432,20 +437,20 @@ void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *ho
         holes[(*n)++] = (Hole){ i ? "B_AT" : "A_AT", "own, k", element };
     }
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
-    print_finish(p, out, !of->bytes, holes, n);
+    print_finish(p, out, true, holes, n);
 }
 
 // ---------------------------------------------------------------- the whole
 const char *glsl_share_memory(Printing *p) {
     const Kernel *k = p->kernel;
-    const char *four = k->kind == KERNEL_PRODUCT && k->product.bytes ? "ivec4" : "vec4";
     if (!gpu_counters(k)) return "";
     p->more[p->n_more++] = (More){ "parts_at", (uint32_t)(layout_scratch(k).at / VECTOR) };
     p->more[p->n_more++] = (More){ "counts_at", layout_counter(p->layout, k) };
     // where values may lie anywhere, the counters lie with the constants (runtime/vulkan_steps.c)
     return arena_printf(p->arena,
         "layout(set = 0, binding = 0, std430) coherent buffer Parts { %s parts[]; };\n"
-        "layout(set = 0, binding = %d, std430) coherent buffer Counts { uint counts[]; };\n", four, p->layout->moved);
+        "layout(set = 0, binding = %d, std430) coherent buffer Counts { uint counts[]; };\n",
+        glsl_sums(k), p->layout->moved);
 }
 
 // The narrower an element, the more of them are to be on their way for memory to be busy; of values that have fours.
@@ -477,7 +482,7 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
         else if (!bytes) print_element(p, out, i, false);
     }
     if (k->product.bytes) print_dot(p, out);
-    holes[(*n)++] = (Hole){ "FOUR", NULL, k->product.bytes ? "ivec4" : "vec4" };
+    holes[(*n)++] = (Hole){ "FOUR", NULL, glsl_sums(k) };
     holes[(*n)++] = (Hole){ "MULTIPLY", "x, y, sum", k->product.bytes ? "dot4(x, y, sum)" : "fma(x, y, sum)" };
     for (size_t i = 0; i < COUNT(fixed); i++) holes[(*n)++] = fixed[i];
     print_finish(p, out, false, holes, n);

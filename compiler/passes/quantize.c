@@ -13,8 +13,8 @@
 // and in the zero point. No sum leaves i32 where k <= 32768. A convolution's image is padded with its zero point
 // first; its weights' zero point goes with the sums of windows of (x - za), over all channels of a group at once.
 // Targets in fixed point have both factors signed, and convolutions that fill the padding themselves. There the left
-// one may have 16 bits, where its weights are constant and so small that no sum leaves i32, whatever it is. Loops take
-// left factors of either sign, and fill the padding, too.
+// one may have 16 bits, where its weights are constant and so small that no sum leaves i32, whatever it is. So it is,
+// but for 16 bits, where products are found in loops.
 //
 // In floats: MatMul(s (x - za), t (w - zb)) becomes s t MatMul(x - za, w - zb), and likewise a Conv, when s is one
 // number and t one number or one for each column. That sum is exact and is rounded once, where the sum of floats
@@ -27,9 +27,9 @@
 
 enum { MOST_TERMS = 32768 };                    // 2 * 255 * 128 of them stay below 2^31
 
-// What a target's kernels take. both_signed: left factors of i8, and i16; any_sign: of u8 and of i8; neither: of u8.
-// fills: convolutions fill the padding themselves.
-typedef struct Kinds { bool both_signed, any_sign, fills; } Kinds;
+// What a target's kernels take. both_signed: left factors of i8, else of u8; halves: of i16; fills: convolutions fill
+// the padding themselves.
+typedef struct Kinds { bool both_signed, halves, fills; } Kinds;
 
 // q - zero in i32, times scale in f32 where there is one. q: u8 or i8. zero: i32, NULL: 0.
 typedef struct Bytes { Value *q, *zero, *scale; } Bytes;
@@ -141,7 +141,7 @@ static bool fits_matmul(const Node *n, const Bytes *a, const Bytes *b) {
 
 static void shift_left_factor(Graph *g, Bytes *a, Kinds kinds) {
     if (is_half(a->q)) shift(g, a, DT_I16, -32768);
-    else if (!kinds.any_sign) shift(g, a, kinds.both_signed ? DT_I8 : DT_U8, kinds.both_signed ? -128 : 128);
+    else shift(g, a, kinds.both_signed ? DT_I8 : DT_U8, kinds.both_signed ? -128 : 128);
 }
 
 static Value *product(Graph *g, const Node *n, Bytes a, Bytes b, Kinds kinds) {
@@ -346,7 +346,7 @@ static Value *rewritten(Graph *g, Node *n, Kinds kinds) {
     DType d = n->out[0]->type.dtype;
     if ((n->op != OP_MatMul && n->op != OP_Conv) || (d != DT_I32 && d != DT_F32)) return NULL;
     if (!reads(g, n, d == DT_F32, &a, &b)) return NULL;
-    if (is_half(b.q) || (is_half(a.q) && !kinds.both_signed)) return NULL;
+    if (is_half(b.q) || (is_half(a.q) && !kinds.halves)) return NULL;
     if (n->op == OP_MatMul ? !fits_matmul(n, &a, &b) : !fits_conv(n, &a, &b)) return NULL;
     const double share = is_half(a.q) ? share_of_halves(n, &a, &b) : 0;
     if (share >= 1 && d != DT_F32) return NULL;
@@ -376,7 +376,7 @@ static void quantize_graph(Rewrite *r, Graph *g, Kinds kinds) {
 bool pass_quantize(Graph *g, const Options *o) {
     Rewrite r = { .scratch = arena_new() };
     const bool fixed = o->machine.fixed_point, loops = o->machine.backend->windows_in_loops;
-    quantize_graph(&r, g, (Kinds){ .both_signed = fixed, .any_sign = !fixed && loops, .fills = fixed || loops });
+    quantize_graph(&r, g, (Kinds){ .both_signed = fixed || loops, .halves = fixed, .fills = fixed || loops });
     arena_free(r.scratch);
     return pass_dce(g) || r.changed;
 }
