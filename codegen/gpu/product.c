@@ -244,7 +244,7 @@ static const char *load_packed_if(void *ctx, Value *v, const char *index, const 
     Printing *p = ctx;
     (void)otherwise;                                    // print_packed_if() knows it
     glsl_wide(p, v, p->packing->wide);
-    return arena_printf(p->arena, "%c_if(%s, (%s + %s) / %d)", p->factor, guard, glsl_origin(p, v), index,
+    return arena_printf(p->arena, "%c_if(%s, uint(%s + %s) / %du)", p->factor, guard, glsl_origin(p, v), index,
         p->packing->bytes);
 }
 
@@ -257,7 +257,7 @@ static const char *load_four_words(void *ctx, Value *v, const char *index) {
 static void print_packed_if(Printing *p, Text *out, const Expr *load) {
     const unsigned fill = load->a[2] ? (unsigned)load->a[2]->c.i & 255 : 0;
     const char *type = p->packing->type;
-    text_printf(out, "%s %c_if(const bool guard, const int i) {\n    %s x = %s(%uu);\n    if (guard) x = %s(%s[i]);\n"
+    text_printf(out, "%s %c_if(const bool guard, const uint i) {\n    %s x = %s(%uu);\n    if (guard) x = %s(%s[i]);\n"
         "    return x;\n}\n\n", type, p->factor, type, type, fill * 0x01010101u, type,
         glsl_wide(p, load->value, p->packing->wide));
 }

@@ -15,7 +15,12 @@
 //   after    %3: f32[8,3,3,16] = Identity(Transpose(%1)) {stored=1}
 //            %4: f32[8,16,3,3] = Transpose(%3)
 //            %2: f32[1,9,9,8] = Conv(%0, %4) {channels_last=1}
-// A constant matrix of bytes lies term beside term where words of four terms are multiplied.
+//
+// A constant matrix of bytes lies term beside term where words of four terms are multiplied:
+//
+//   before   %2: i32[40,96] = MatMul(%0, %1)                                      %1: i8[128,96], a constant
+//   after    %3: i8[128,96] = Transpose(%4) {perm=[1,0]}                          %4: i8[96,128], a constant
+//            %2: i32[40,96] = MatMul(%0, %3)
 #include "passes.h"
 
 enum { FEW_CHANNELS = 8 };                              // an image's: neighbours are read along a window's rows there
