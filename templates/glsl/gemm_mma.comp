@@ -16,7 +16,7 @@
  *   A_WIDE B_WIDE     1: eight elements are read at once along k, from a multiple of 8 on, as K is one;  2: along m, or
  *                     n. Else 0, and A_RUNS B_RUNS: do neighbours in memory lie along k?
  *   A_OWN B_OWN       what an element's place needs of its row (b, m) or column (b, n), made once: a type, and
- *   A_OWN_AT(b, m) B_OWN_AT(b, n)  its value, anything where m >= M or n >= N
+ *   A_OWN_AT(b, m) B_OWN_AT(b, n)  its value
  *   A_AT(own, k) B_AT(own, k)      an element's bits
  *   A8_AT(own, k) B8_AT(own, k)    those of eight, from there on along k, or along m or n, as a uvec4
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * BM * BN / 4 for each block; counter i, one for
@@ -96,8 +96,7 @@ const int B_VECTORS = BN * BK / 8, B_EACH = (B_VECTORS + THREADS - 1) / THREADS;
 const int BUFFER = A_SIZE + B_SIZE, TURNS = BK / SLICES / 16;       // TURNS: of 16 terms, in a step
 // sums of 16 rows of each subgroup, on their way out
 const int STRIP_ROW = WN / 4 + 1, STRIP = 16 * STRIP_ROW, STRIPS = STRIP * TEAM * SLICES;
-// nothing of a block lies outside
-const bool A_WHOLE = M % BM == 0 && K % BK == 0, B_WHOLE = K % BK == 0 && N % BN == 0;
+const bool WHOLE = K % BK == 0;                          // no step has terms that there are not
 const int STEPS = (K + BK - 1) / BK, EACH_STEPS = (STEPS + SHARES - 1) / SHARES;      // all, and of a share
 const int FOURS = BM * BN / 4, TOGETHER = SHARES < 32 ? 32 / SHARES : 1;        // sums of a block; vectors on their way
 
@@ -115,21 +114,24 @@ shared bool last;
 #define STRIP_BARRIER barrier()
 #endif
 
+/* A row or column that there is, in place of one that is not: what that gives, nobody stores. Of eight, the first. */
+int inside(int i, int size, bool eight) { return min(i, eight ? (size - 1) / 8 * 8 : size - 1); }
+
 /* Eight elements of the left factor: those of row m from k on, or those of rows m to m + 7 at k. */
 uvec4 a_load(A_OWN own, int b, int m, int k)
 {
     uvec4 x = uvec4(0u);
 #if A_WIDE
-    if (A_WHOLE || (m < M && k < K))
+    if (WHOLE || k < K)
         x = A8_AT(own, k);
 #elif A_RUNS
     [[unroll]] for (int i = 0; i < 8; i++)
-        if (m < M && k + i < K)
+        if (k + i < K)
             x[i / 2] |= A_AT(own, k + i) << 16 * (i % 2);
 #else
     [[unroll]] for (int i = 0; i < 8; i++)
-        if (m + i < M && k < K)
-            x[i / 2] |= A_AT(A_OWN_AT(b, m + i), k) << 16 * (i % 2);
+        if (k < K)
+            x[i / 2] |= A_AT(A_OWN_AT(b, inside(m + i, M, false)), k) << 16 * (i % 2);
 #endif
     return x;
 }
@@ -139,16 +141,16 @@ uvec4 b_load(B_OWN own, int b, int k, int n)
 {
     uvec4 x = uvec4(0u);
 #if B_WIDE
-    if (B_WHOLE || (k < K && n < N))
+    if (WHOLE || k < K)
         x = B8_AT(own, k);
 #elif B_RUNS
     [[unroll]] for (int i = 0; i < 8; i++)
-        if (k + i < K && n < N)
+        if (k + i < K)
             x[i / 2] |= B_AT(own, k + i) << 16 * (i % 2);
 #else
     [[unroll]] for (int i = 0; i < 8; i++)
-        if (k < K && n + i < N)
-            x[i / 2] |= B_AT(B_OWN_AT(b, n + i), k) << 16 * (i % 2);
+        if (k < K)
+            x[i / 2] |= B_AT(B_OWN_AT(b, inside(n + i, N, false)), k) << 16 * (i % 2);
 #endif
     return x;
 }
@@ -253,24 +255,25 @@ void main()
     A_OWN a_own[A_EACH];
     B_OWN b_own[B_EACH];
     [[unroll]] for (int i = 0; i < A_EACH; i++)
-        a_own[i] = A_OWN_AT(b, at.x + place(local + i * THREADS, A_ROW, A_ALONG_K).x);
+        a_own[i] = A_OWN_AT(b, inside(at.x + place(local + i * THREADS, A_ROW, A_ALONG_K).x, M, !A_ALONG_K));
     [[unroll]] for (int i = 0; i < B_EACH; i++)
-        b_own[i] = B_OWN_AT(b, at.y + place(local + i * THREADS, B_ROW, B_ALONG_K).x);
+        b_own[i] = B_OWN_AT(b, inside(at.y + place(local + i * THREADS, B_ROW, B_ALONG_K).x, N, !B_ALONG_K));
     [[unroll]] for (int i = 0; i < WM / 16; i++)
         [[unroll]] for (int j = 0; j < WN / 16; j++) acc[i][j] = MATRIX_C(FOUR(0).x);
     BRING(first)
     PUT(0)
     BRING(first + 1)
     barrier();
+    /* unrolled as well, as drivers like it, this takes a quarter longer on an H200 */
 #if HALVES == 2
-    for (int step = first; step < stop; step += 2) {
+    [[dont_unroll]] for (int step = first; step < stop; step += 2) {
         STEP(step, 0, BUFFER)
         if (step + 1 == stop)
             break;
         STEP(step + 1, BUFFER, 0)
     }
 #else
-    for (int step = first; step < stop; step++) {
+    [[dont_unroll]] for (int step = first; step < stop; step++) {
         [[unroll]] for (int turn = 0; turn < TURNS; turn++) {
             TAKE(0, turn)
             MULTIPLY
