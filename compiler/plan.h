@@ -135,6 +135,13 @@ typedef struct Units {
 
 // Attention on a GPU's matrix units: subgroups of a workgroup, tiles of 16 queries of each, keys of a block.
 typedef struct AttentionUnits { int tiles, subgroups, keys; } AttentionUnits;
+// Attention of few queries on a GPU. together: the axis of b along which a workgroup has the queries of all that share
+// keys and values, or 3; rows: its queries; columns: threads that have a value's vectors; shares: of the keys, each a
+// workgroup's, of so many keys or more.
+typedef struct AttentionRows {
+    int together, rows, threads, columns, shares, each_share;
+    int64_t blocks;
+} AttentionRows;
 
 // O[b][m][d] = sum over n of softmax(SCORE(sum over k of Q[b][m][k] * K[b][n][k])) * V[b][n][d], b of three axes
 typedef struct Attention {
@@ -150,6 +157,7 @@ typedef struct Attention {
     Expr *pass, *passed, *dscore;
     bool shared;
     AttentionUnits units;                               // GPUs: on matrix units; all 0: it is not for these
+    AttentionRows few;                                  // GPUs: of few queries; all 0: it has more
 } Attention;
 
 // Kernels that follow one another and of which each reads, of what the one before it stores, only some rows around
@@ -341,6 +349,7 @@ double gpu_alone_time(const Plan *body);
 double gpu_commands_time(const Plan *body);
 bool gpu_calls(const Kernel *k);                        // gpu/sort.c: a called operation that has shaders
 bool gpu_attends(const Kernel *attention, const Options *o);              // gpu/attention.c
+bool gpu_attends_few(const Node *product);
 ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothing is planned for it
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 // bytes of the workspace in front of what is planned, that it may begin anywhere

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Attention as a compute shader: its template (templates/glsl/attention.comp) with the holes that the schedule has
-// chosen, operands in their views, and the score, the keys that a query sees and what is stored as functions.
+// Attention as a compute shader: its template (templates/glsl/attention.comp, or attention_rows.comp of few queries)
+// with the holes that the schedule has chosen, operands in their views, and the score, the keys that a query sees and
+// what is stored as functions.
 #include "glsl.h"
 
 #include "schedule/cpu/templates.h"
@@ -56,12 +57,16 @@ static void give_back(void *ctx, Text *out, const Store *s, const char *index, c
     text_printf(out, "return %s;", value);
 }
 
+static const char *keys_text(const Printing *p) {
+    return spell_size(p->arena, p->layout->plan->graph, p->kernel->attention.n);
+}
+
 // Of 64 bits: a key, or what stands before the first or behind the last.
 static void give_key(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
     const Printing *p = ctx;
     (void)s;
     (void)index;
-    text_printf(out, "return int(clamp(%s, int64_t(-1), int64_t(%lld)));", value, (long long)p->kernel->attention.n);
+    text_printf(out, "return int(clamp(%s, int64_t(-1), int64_t(%s)));", value, keys_text(p));
 }
 
 // Sums of coordinates and numbers in 32 bits, which all devices have; NULL: it is none.
@@ -114,7 +119,7 @@ static int print_common(Printing *p, Text *body, Hole *holes, int n) {
     const Attention *s = &p->kernel->attention;
     holes[n++] = (Hole){ "FIRST", "b0, b1, b2, m", s->first ? "first_key(b0, b1, b2, m)" : "0" };
     holes[n++] = (Hole){ "LAST", "b0, b1, b2, m",
-        s->last ? "last_key(b0, b1, b2, m)" : number_text(p->arena, s->n - 1) };
+        s->last ? "last_key(b0, b1, b2, m)" : arena_printf(p->arena, "%s - 1", keys_text(p)) };
     holes[n++] = (Hole){ "SCORE", "acc, b0, b1, b2, m, n", "score_of(acc, b0, b1, b2, m, n)" };
     holes[n++] = (Hole){ "FINISH", "acc, b0, b1, b2, m, d", "finish(acc, b0, b1, b2, m, d)" };
     print_functions(p, body);
@@ -168,6 +173,54 @@ static void units(Printing *p, Shader *out) {
     take_groups(k, (int64_t)16 * s->units.tiles * s->units.subgroups, out);
 }
 
+// ---------------------------------------------------------------- few queries
+// NAME4(b0, b1, b2, n, k): where rows are no whole vectors, by a function that reads as many elements as there are.
+static const char *four_or_less(Printing *p, Text *body, int which) {
+    const int64_t length = which == 2 ? p->kernel->attention.d : p->kernel->attention.k;
+    const char *const column = which == 2 ? "d" : "k";
+    if (in_vectors(p, which, length, 4)) return four_text(p, which);
+    text_printf(body,
+        "vec4 %s_four(const int b0, const int b1, const int b2, const int %s, const int first) {\n"
+        "    vec4 x = vec4(0.0);\n    for (int i = 0; i < 4; i++) {\n        const int %s = first + i;\n"
+        "        if (%s < %lld) x[i] = %s;\n    }\n    return x;\n}\n\n",
+        names[which], which ? "n" : "m", column, column, (long long)length, element_text(p, which));
+    return arena_printf(p->arena, "%s_four(%s)", names[which], coordinates[which]);
+}
+
+static bool few_queries(Printing *p, Shader *out) {
+    enum { MAX_HOLES = 40 };
+    const Kernel *k = p->kernel;
+    const Attention *s = &k->attention;
+    const AttentionRows *r = &s->few;
+    Arena *a = p->arena;
+    const struct { const char *name; int64_t value; } numbers[] = { { "BATCH1", s->batch[1] },
+        { "BATCH2", s->batch[2] }, { "TOGETHER", r->together }, { "HEADS", r->rows / s->m }, { "M", s->m },
+        { "DK", s->k }, { "DV", s->d }, { "THREADS", r->threads }, { "COLUMNS", r->columns },
+        { "SHARES", r->shares }, { "EACH_SHARE", r->each_share }, { "EMPTY", s->empty },
+        { "MASKED", s->first || s->last } };
+    Hole holes[MAX_HOLES];
+    int n = 0;
+    Text body;
+    text_init(&body, a);
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        holes[n++] = (Hole){ numbers[i].name, NULL, number_text(a, numbers[i].value) };
+    for (int i = 0; i < 3; i++)
+        holes[n++] = (Hole){ arena_printf(a, "%s4", names[i]), coordinates[i], four_or_less(p, &body, i) };
+    holes[n++] = (Hole){ "N", NULL, keys_text(p) };
+    holes[n++] = (Hole){ "PART", "i", "parts[parts_at + (i)]" };
+    holes[n++] = (Hole){ "COUNT", "i", "counts[counts_at + (i)]" };
+    n = print_common(p, &body, holes, n);
+    template_fill(a, &body, "glsl/attention_rows.comp", n, holes);
+    glsl_shader(p, "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p), body.at, out);
+    out->points = s->batch[0] * s->batch[1] * s->batch[2] * s->m * s->d;
+    out->size = 1;
+    out->all_groups = true;
+    out->groups[0] = (uint32_t)r->shares;
+    out->groups[2] = (uint32_t)(r->together ? s->batch[0] : 1);
+    out->groups[1] = (uint32_t)(r->blocks / out->groups[2]);
+    return true;
+}
+
 bool glsl_attention(Printing *p, Shader *out) {
     enum { MAX_HOLES = 40 };
     const Kernel *k = p->kernel;
@@ -176,6 +229,7 @@ bool glsl_attention(Printing *p, Shader *out) {
     Hole holes[MAX_HOLES];
     int n = 0;
     Text body;
+    if (s->few.rows) return few_queries(p, out);
     Printing other = *p;
     if (s->units.tiles) units(&other, out->instead = NEW(a, Shader));
     text_init(&body, a);

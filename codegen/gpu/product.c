@@ -33,8 +33,8 @@ static void print_digits(Text *out, const Kernel *k, int which, uint64_t used) {
     }
 }
 
-// The kernel's nest with all its axes known: one store of e at `index`.
-static void print_body(Printing *p, Text *out, const Dialect *d, Expr *e, Expr *index) {
+// The kernel's nest with all its axes known: one store.
+static void print_store(Printing *p, Text *out, const Dialect *d, Store s) {
     Arena *a = p->arena;
     Kernel *k = arena_copy(a, p->kernel, sizeof *p->kernel);
     const int n = p->kernel->axes.n;
@@ -42,11 +42,15 @@ static void print_body(Printing *p, Text *out, const Dialect *d, Expr *e, Expr *
     k->axes.n = k->axes.cap = 0;
     for (int i = 0; i < 2 * n + MAX_OWN; i++) VEC_PUSH(a, k->axes, ((Axis){ .extent = 2, .size = 2 }));
     k->n_parallel = k->axes.n;
-    const Store s = { .value = k->stores.at[0].value, .index = index, .expr = e };
     k->stores.at = NULL;
     k->stores.n = k->stores.cap = 0;
     VEC_PUSH(a, k->stores, s);
     loops_print(a, out, k, d, k->n_parallel, 1);
+}
+
+// The same of e at `index`, for a dialect that stores in its own way.
+static void print_body(Printing *p, Text *out, const Dialect *d, Expr *e, Expr *index) {
+    print_store(p, out, d, (Store){ .value = p->kernel->stores.at[0].value, .index = index, .expr = e });
 }
 
 static void give_back(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
@@ -349,10 +353,12 @@ static void print_dot(const Printing *p, Text *out) {
 
 void glsl_product_nest(Printing *p, Text *out, const Dialect *d, const Store *stores, int n, const char *at) {
     uint64_t used = 0;
-    for (int i = 0; i < n; i++) used |= stores[i].expr->axes_used | stores[i].index->axes_used;
+    for (int i = 0; i < n; i++)
+        used |= stores[i].expr->axes_used | stores[i].index->axes_used
+            | (stores[i].guard ? stores[i].guard->axes_used : 0);
     text_printf(out, "    const int n = %s;\n", at);
     for (int i = 0; i < COORDS; i++) print_digits(out, p->kernel, i, used);
-    for (int i = 0; i < n; i++) print_body(p, out, d, stores[i].expr, stores[i].index);
+    for (int i = 0; i < n; i++) print_store(p, out, d, stores[i]);
 }
 
 static bool sums_bytes(const Kernel *k) { return k->kind == KERNEL_PRODUCT && k->product.bytes; }
@@ -373,7 +379,7 @@ static void print_finish(Printing *p, Text *out, bool fours, Hole *holes, int *n
     } else {
         text_printf(out, "void finish(const %s acc, const int b, const int m, const int column) {\n",
             glsl_sum(p->kernel));
-        glsl_product_nest(p, out, &d, p->kernel->stores.at, 1, "column");
+        glsl_product_nest(p, out, &d, p->kernel->stores.at, p->kernel->stores.n, "column");
     }
     text_printf(out, "}\n\n");
 }
@@ -502,6 +508,8 @@ bool glsl_product(Printing *p, Shader *out) {
         body.at, out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
     if (k->product.few) {
+        out->size = 1;
+        out->all_groups = true;
         out->groups[0] = (uint32_t)ceil_div(k->product.of[COORD_N].size, 4 * template_hole_value(k, "ACROSS"));
         out->groups[1] = (uint32_t)k->product.shares;
         out->groups[2] = (uint32_t)k->product.of[COORD_B].size;

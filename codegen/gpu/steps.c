@@ -134,17 +134,18 @@ static void print_operands(const KernelText *t, const Layout *l, const Shader *s
 
 static void print_groups(const KernelText *t, const Shader *s, Text *out) {
     const CFile *g = t->file;
-    if (!t->kernel->sizes.n) {
+    if (!t->kernel->sizes.n || s->all_groups) {
         text_printf(out, "    const uint32_t groups[3] = {%u, %u, %u};\n", s->groups[0], s->groups[1], s->groups[2]);
-        return;
+    } else {
+        text_printf(out, "    const int64_t points = %s, each = %d;\n", spell_size(g->arena, g->plan->graph, s->size),
+            s->each);
+        text_printf(out, "    const uint32_t groups[3] = {%s, 1};\n",
+            s->groups[1] == 1 ?
+                "(uint32_t)((points + each - 1) / each), 1" :
+                "points ? 65535 : 0, (uint32_t)((points + each * 65535 - 1) / (each * 65535))");
     }
-    text_printf(out, "    const int64_t points = %s, each = %d;\n", spell_size(g->arena, g->plan->graph, s->size),
-        s->each);
-    text_printf(out, "    const uint32_t groups[3] = {%s, 1};\n",
-        s->groups[1] == 1 ?
-            "(uint32_t)((points + each - 1) / each), 1" :
-            "points ? 65535 : 0, (uint32_t)((points + each * 65535 - 1) / (each * 65535))");
-    text_printf(out, "    const uint32_t numbers[] = {(uint32_t)points");
+    if (!t->kernel->sizes.n) return;
+    text_printf(out, "    const uint32_t numbers[] = {%s", s->all_groups ? "0" : "(uint32_t)points");
     for (int i = 0; i < t->kernel->sizes.n; i++) text_printf(out, ", (uint32_t)%s", c_size(g, t->kernel, i));
     text_printf(out, "};\n");
 }

@@ -427,6 +427,7 @@ const Backend backend_vulkan = {
     .windows_in_loops = true,
     .shares = gpu_shares,
     .attends = gpu_attends,
+    .attends_few = gpu_attends_few,
     .kernels = "glsl",
     .claims = gpu_claims,
     .plan = gpu_plan,

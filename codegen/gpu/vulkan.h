@@ -44,7 +44,7 @@ typedef struct Shader {
     int64_t points;
     int each;                                           // points of a group
     Dim size;                                           // the points as a size
-    uint32_t groups[3];
+    uint32_t groups[3]; bool all_groups;                // all_groups: whatever the sizes are
     uint32_t push[MAX_PUSH]; int n_push;
     // NULL, or the same in a way that not all devices have: on matrix units, in GL_NV_cooperative_matrix, of elements
     // of what type; else with shuffles in subgroups, or dot products of bytes, which may have another way instead

@@ -37,6 +37,9 @@ typedef struct Fuser {
     bool *epilogue, *retyped;
     // by node position: views that the kernel's anchor reads its factors through (Backend.windows_in_loops)
     bool *factor;
+    // products of few rows (Backend.attends_few): `scores`, those of an attention, are looked for; by node position:
+    // what is no attention's after all
+    bool few_scores, *loops;
     VEC(Kernel *) found;                                // kernels, last first
 } Fuser;
 typedef ConcatUsers Users;
@@ -166,9 +169,19 @@ static bool users_pointwise(const Fuser *f, const Value *v, const Value *root) {
     return true;
 }
 
-static bool is_anchor(const Node *n, const Options *o) {
+static bool has_template(const Node *n, const Options *o) {
     const Backend *b = o->machine.backend;
     return b->has_template && b->has_template(n, o);
+}
+
+// Has it no template of its own, but perhaps one of an attention?
+static bool is_of_few(const Fuser *f, const Node *n, const Options *o) {
+    const Backend *b = o->machine.backend;
+    return b->attends_few && !f->loops[n->mark] && !has_template(n, o) && b->attends_few(n);
+}
+
+static bool is_anchor(const Fuser *f, const Node *n, const Options *o) {
+    return has_template(n, o) || is_of_few(f, n, o) || (f->few_scores && n->op == OP_MatMul);
 }
 
 static bool stays_loop(const Node *n, const Options *o) {
@@ -190,7 +203,7 @@ static void mark_epilogues(Fuser *f, const Options *o) {
             const Value *v = n->in[i];
             if (!v || !v->def || v->data || v->graph != f->plan->graph || ((const Users *)&f->users[v->id])->n != 1)
                 continue;
-            bool follows = is_anchor(v->def, o) || f->epilogue[v->def->mark];
+            bool follows = is_anchor(f, v->def, o) || f->epilogue[v->def->mark];
             bool bytes = follows && (f->epilogue[v->def->mark] ? f->retyped[v->def->mark] : node_of_bytes(v->def));
             if (!follows || !same_size(f, v, n->out[0]) || (v->type.dtype != n->out[0]->type.dtype && !bytes)) continue;
             f->epilogue[at] = true;
@@ -260,7 +273,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
     f->pointwise[root] = is_pointwise(fu->root->def);
     f->summed[root] = op_is_reduce(fu->root->def->op);
     f->reads[root] = 1;
-    fu->anchor = is_anchor(fu->root->def, o) ? fu->root : NULL;
+    fu->anchor = is_anchor(f, fu->root->def, o) ? fu->root : NULL;
     f->seen[root] = true;
     if (fu->anchor && stays_loop(fu->root->def, o)) see_inputs(f, fu->root->def, true);
     for (int i = 0; i < fu->n_also; i++) {
@@ -275,7 +288,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             Value *v = n->out[0];
             if (n->n_out != 1 || count >= MAX_INSIDE || !may_join(f, v, fu, o)) continue;
             if (f->factor[at] && !op_is_view(n->op)) continue;
-            if (is_anchor(n, o)) {
+            if (is_anchor(f, n, o)) {
                 bool fits = same_size(f, v, fu->root) && (v->type.dtype == fu->root->type.dtype || node_of_bytes(n));
                 // templates of floats store what they sum: the epilogue ends in the anchor's dtype
                 if (fu->anchor || !fits) continue;
@@ -291,7 +304,7 @@ static void grow(Fuser *f, Fusion *fu, const Options *o) {
             f->turned[at] = users_turned(f, v);
             count++;
         }
-        if (!is_anchor(n, o)) see_inputs(f, n, f->factor[at]);
+        if (!is_anchor(f, n, o)) see_inputs(f, n, f->factor[at]);
     }
 }
 
@@ -372,7 +385,9 @@ static Kernel *fuse_attention(Fuser *f, Fusion *epilogue) {
     score.root = s.score;
     alone = alone && users_inside(f, s.score) && !f->needed[s.score->id] && is_pull(s.score->def);
     if (alone && s.weighted) s.inside = weights_inside(f, &s, epilogue->anchor->def);
+    f->few_scores = is_of_few(f, epilogue->anchor->def, f->plan->options);
     if (alone) grow(f, &score, f->plan->options);
+    f->few_scores = false;
     f->inside = inside;
     return alone && score.anchor && score.anchor->def->op == OP_MatMul ?
         kernel_attention(f->plan->scratch, &s, epilogue, &score, f->n_nodes) :
@@ -401,6 +416,10 @@ static Kernel *fuse_anchor(Fuser *f, Fusion *fu, Value *into, int axis, Dim at) 
     }
     if (fu->anchor->def->op == OP_Conv) return kernel_conv(f->plan->scratch, fu, into, at);
     Kernel *k = into ? NULL : fuse_attention(f, fu);
+    if (!k && !fu->violation && is_of_few(f, fu->anchor->def, f->plan->options)) {
+        f->loops[fu->anchor->def->mark] = true;
+        return NULL;
+    }
     return k || fu->violation ? k : kernel_gemm(f->plan->scratch, fu, into, at);
 }
 
@@ -431,7 +450,7 @@ static bool leads_to(const Fuser *f, const Node *n, const Value *own, const Opti
     for (int i = 0; i < n->n_in; i++) {
         const Value *v = n->in[i];
         if (!v || !v->def || v->data || v->graph != f->plan->graph) continue;
-        if (is_anchor(v->def, o) ? !own || v == own : f->epilogue[v->def->mark] && leads_to(f, v->def, own, o))
+        if (is_anchor(f, v->def, o) ? !own || v == own : f->epilogue[v->def->mark] && leads_to(f, v->def, own, o))
             return true;
     }
     return false;
@@ -479,10 +498,12 @@ static void fuse_root(Fuser *f, Value *root, Value *into, int axis, Dim at) {
             continue;
         }
         Kernel *k = NULL;
+        const bool few = fu.anchor && is_of_few(f, fu.anchor->def, o);
         bool piece = into && fu.anchor && !stays_loop(fu.anchor->def, o);
         if (piece && !is_row_part(fu.anchor, root, into, axis)) fu.violation = fu.anchor;
         else if (fu.anchor) k = fuse_anchor(f, &fu, into, axis, at);
         else k = kernel_loop(f->plan->scratch, &fu, into, axis, at);
+        if (few && f->loops[fu.anchor->def->mark]) continue;
         Node *half = k && k->reads.n > MAX_READS ? middle_inside(f, root) : NULL;
         if (k && !half) {
             found(f, kernel_keep(f->plan, k));
@@ -718,6 +739,7 @@ bool fuse_graph(Plan *p) {
     Fuser f = { .plan = p, .arena = p->arena, .scratch = arena_new() };
     int errors = diag_errors();
     collect(&f, p->graph);
+    f.loops = NEW_ARRAY(f.scratch, bool, f.n_nodes + 1);
     mark_epilogues(&f, p->options);
     f.group = outputs_together(p);
     concat_homes(p, (const ConcatUsers *)f.users);

@@ -63,6 +63,8 @@ typedef struct Backend {
     int64_t (*shares)(const struct Node *product);
     // has it a template for attention of this shape? NULL: for any
     bool (*attends)(const struct Kernel *attention, const struct Options *o);
+    // is this a product of a softmax, without a template of its own, whose attention may have one? NULL: none is
+    bool (*attends_few)(const struct Node *product);
     // is the backward pass of this attention, by the product that gives its scores, a kernel of its own, which computes
     // them again? depth: elements of a value; masked: where they stand hides some keys. NULL: none is
     bool (*attends_back)(const struct Node *scores, int64_t depth, bool masked, const struct Options *o);

@@ -214,7 +214,52 @@ def bytes_far(r):
         "y": ("f32", (8, 256), floats(r, 2048)), "t": ("f32", (300,), floats(r, 300))}, close=2e-6)
 
 
-ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True), bytes_far]
+def few_queries(r, halves=False):
+    """Attention of few queries: of so many keys as the run says, more than one workgroup has; heads that share keys;
+    lengths that are no whole vectors; masks, which may hide all keys of a query."""
+    graph = """graph g(%0 q: f32[2,3,1,20], %1 k: f32[2,3,n,20], %2 v: f32[2,3,n,12], %3 gq: f32[1,2,4,1,64], \
+%4 gk: f32[1,2,1,n,64], %5 gv: f32[1,2,1,n,64], %6 cq: f32[2,5,7], %7 ck: f32[2,300,7], %8 cv: f32[2,300,5], \
+%9 mask: f32[5,300], %10 few: f32[3,1,8,16], %11 keys: f32[3,1,m,16], %12 values: f32[3,1,m,130], %13 scale: f32[1]) {
+  dim n 1..1200
+  dim m 1..600
+  %20 = Transpose(%1) {perm=[0,1,3,2]}
+  %21 = MatMul(%0, %20)
+  %22 = Mul(%21, %13)
+  %23 = Softmax(%22) {axis=3}
+  %24 = MatMul(%23, %2)
+  %25 = Transpose(%4) {perm=[0,1,2,4,3]}
+  %26 = MatMul(%3, %25)
+  %27 = Softmax(%26) {axis=4}
+  %28 = MatMul(%27, %5)
+  %29 = Transpose(%7) {perm=[0,2,1]}
+  %30 = MatMul(%6, %29)
+  %31 = Add(%30, %9)
+  %32 = Softmax(%31) {axis=2}
+  %33 = MatMul(%32, %8)
+  %34 = Transpose(%11) {perm=[0,1,3,2]}
+  %35 = MatMul(%10, %34)
+  %36 = Softmax(%35) {axis=3}
+  %37 = MatMul(%36, %12)
+  %38 = Neg(%37)
+  return %24 a, %28 b, %33 c, %38 d
+}
+"""
+    n, m = 1001, 33
+    mask = [0.5 if j < 260 + i and i != 2 else -INF for i in range(5) for j in range(300)]
+    mask[3 * 300:3 * 300 + 2] = [-INF, -INF]
+    return Case("few queries" + (" f16" if halves else ""), graph, {
+        "q": ("f32", (2, 3, 1, 20), floats(r, 120)), "k": ("f32", (2, 3, n, 20), floats(r, 120 * n)),
+        "v": ("f32", (2, 3, n, 12), floats(r, 72 * n)), "gq": ("f32", (1, 2, 4, 1, 64), floats(r, 512)),
+        "gk": ("f32", (1, 2, 1, n, 64), floats(r, 128 * n)), "gv": ("f32", (1, 2, 1, n, 64), floats(r, 128 * n)),
+        "cq": ("f32", (2, 5, 7), floats(r, 70, 3.0)), "ck": ("f32", (2, 300, 7), floats(r, 4200)),
+        "cv": ("f32", (2, 300, 5), floats(r, 3000)), "mask": ("f32", (5, 300), mask),
+        "few": ("f32", (3, 1, 8, 16), floats(r, 384, 2.0)), "keys": ("f32", (3, 1, m, 16), floats(r, 48 * m)),
+        "values": ("f32", (3, 1, m, 130), floats(r, 390 * m)), "scale": ("f32", (1,), [0.25])},
+        close=1e-3 if halves else 2e-6, options=["--precision", "f16"] if halves else [])
+
+
+ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True), bytes_far,
+       few_queries, lambda r: few_queries(r, True)]
 
 
 def run(burncc, folder, case, target):

@@ -3,7 +3,8 @@
 //
 // In: attention in canonical form (schedule/attention.c). Out: holes. Blocks are as large as shared memory and a
 // thread's registers allow, and no larger than keeps all cores busy. Of 16 bits there is a form for matrix units
-// besides (templates/glsl/attention_mma.comp).
+// besides (templates/glsl/attention_mma.comp). Few queries have a template of their own, whose keys the run may count
+// (templates/glsl/attention_rows.comp).
 #include "blocks.h"
 #include "tile.h"
 #include "schedule/cpu/templates.h"
@@ -12,7 +13,8 @@
 typedef struct QueryBlock { int bm, bn, tm, across; } QueryBlock;
 static const QueryBlock blocks[] = { { 32, 32, 4, 16 }, { 16, 32, 2, 16 }, { 8, 32, 2, 16 } };
 
-enum { PIECE = 64, SHARED = 32 << 10, SUMS = 64 };       // elements; bytes that all devices of note have; registers
+// elements; bytes that all devices of note have; registers; of a workgroup of few
+enum { PIECE = 64, SHARED = 32 << 10, SUMS = 64, MOST_QUERIES = 8 };
 
 static int64_t piece_of(int64_t n) { return n < PIECE ? ceil_div(n, 4) * 4 : PIECE; }
 
@@ -59,9 +61,73 @@ static bool beats_products(const Attention *s) {
     return here < there;
 }
 
+// ---------------------------------------------------------------- few queries
+static bool strides_known(const Kernel *k) {
+    bool known = true;
+    for (int i = 0; i < 3; i++) {
+        known = known && dim_is_const(k->operand_at[i]) && dim_is_const(k->attention.of[i].row)
+            && dim_is_const(k->attention.of[i].col);
+        for (int j = 0; j < 3; j++) known = known && dim_is_const(k->attention.of[i].batch[j]);
+    }
+    return known;
+}
+
+// The last axis along which keys and values are the same ones, where a workgroup may have all its queries; 3: none.
+static int axis_together(const Attention *s) {
+    for (int i = 2; i >= 0; i--)
+        if (s->batch[i] > 1 && s->batch[i] * s->m <= MOST_QUERIES && !s->of[1].batch[i] && !s->of[2].batch[i]) return i;
+    return 3;
+}
+
+// All 0: it has many queries, or few keys, or some size but that of the keys is the run's. keys: at most so many.
+// A workgroup begins with some way to memory and ends with meeting the others: it should have a few blocks of keys.
+static AttentionRows rows_of(const Kernel *k, int64_t keys) {
+    enum { LEAST_KEYS = 64, LONGEST = 256, EACH_SHARE = 256, MOST_SHARES = 32, FEW = 4 };
+    const Attention *s = &k->attention;
+    AttentionRows r = { .together = axis_together(s), .each_share = EACH_SHARE };
+    bool known = dim_is_const(s->m) && s->k <= LONGEST && s->d <= LONGEST && strides_known(k);
+    for (int i = 0; i < 3; i++) known = known && dim_is_const(s->batch[i]) && s->batch[i] > 0;
+    if (!known || s->m < 1 || s->m > MOST_QUERIES || (keys < LEAST_KEYS && !k->sizes.n)) return (AttentionRows){ 0 };
+    const int64_t heads = r.together < 3 ? s->batch[r.together] : 1;
+    r.rows = (int)(heads * s->m);
+    r.threads = r.rows > FEW ? 128 : 256;
+    for (r.columns = 1; r.columns < ceil_div(s->d, 4);) r.columns *= 2;
+    r.blocks = s->batch[0] * s->batch[1] * s->batch[2] / heads;
+    const int64_t wanted = FEW * (int64_t)gpu_machine.cores / r.blocks;
+    r.shares = (int)max64(1, min64(min64(wanted, ceil_div(keys, EACH_SHARE)), MOST_SHARES));
+    if (r.blocks > MAX_COUNTERS) r.shares = 1;
+    return r;
+}
+
+bool gpu_queries(const Plan *p, Kernel *k) {
+    Attention *s = &k->attention;
+    s->few = rows_of(k, dim_upper(p->graph, s->n));
+    if (s->few.shares > 1)
+        k->scratch_bytes = s->few.blocks * s->few.shares * s->few.rows * (1 + ceil_div(s->d, 4)) * 16;
+    return s->few.rows > 0;
+}
+
+static bool from_softmax(const Value *v, int depth) {
+    enum { FAR = 8 };
+    const Node *n = v && !v->data ? v->def : NULL;
+    if (!n || depth > FAR || n->op == OP_Softmax) return n && n->op == OP_Softmax;
+    bool found = false;
+    for (int i = 0; i < n->n_in && !found && (op_is_map(n->op) || n->op == OP_Reshape); i++)
+        found = from_softmax(n->in[i], depth + 1);
+    return found;
+}
+
+bool gpu_attends_few(const Node *n) {
+    const Type *y = &n->out[0]->type;
+    return n->op == OP_MatMul && y->dtype == DT_F32 && y->rank > 1 && type_is_static(y)
+        && y->dim[y->rank - 2] <= MOST_QUERIES && from_softmax(n->in[0], 0);
+}
+
 bool gpu_attends(const Kernel *k, const Options *o) {
     const Attention *s = &k->attention;
-    if (s->pass || k->sizes.n || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
+    if (s->pass || s->batch[1] * s->batch[2] > MAX_GROUPS || s->batch[0] > MAX_GROUPS) return false;
+    if (rows_of(k, k->sizes.n ? INT32_MAX : s->n).rows) return true;
+    if (k->sizes.n) return false;
     if (ceil_div(s->m, blocks[COUNT(blocks) - 1].bm) > MAX_GROUPS) return false;
     return best_block(s) && (!o->precision || o->no_units || suits_units(s) || beats_products(s));
 }
@@ -79,6 +145,7 @@ static AttentionUnits units_of(const Plan *p, const Kernel *k) {
 void gpu_attention(const Plan *p, Kernel *k) {
     Arena *a = p->arena;
     Attention *s = &k->attention;
+    if (s->few.rows) return;
     const QueryBlock *b = best_block(s);
     s->units = units_of(p, k);
     TEMPLATE_HOLES(a, k, { "BATCH1", s->batch[1] }, { "BATCH2", s->batch[2] }, { "M", s->m }, { "N", s->n },

@@ -171,6 +171,7 @@ void gpu_units(const Plan *p, Kernel *k, const ProductShape *s) {
 int64_t gpu_counters(const Kernel *k) {
     const int64_t here = k->units.block && k->units.shares > 1 ? k->units.blocks : 0,
                   there = k->kind == KERNEL_PRODUCT && k->product.shares > 1 ? k->product.blocks : 0;
+    if (k->kind == KERNEL_ATTENTION) return k->attention.few.shares > 1 ? k->attention.few.blocks : 0;
     if (k->kind == KERNEL_LOOP)
         return k->loop.rows && k->loop.rows->shares > 1 ? ceil_div(k->loop.rows->rows, k->loop.rows->members) : 0;
     return here > there ? here : there;

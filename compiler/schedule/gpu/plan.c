@@ -6,6 +6,8 @@
 #include "blocks.h"
 #include "tile.h"
 
+enum { FEW_ROWS = 8 };
+
 static bool from_product(const Value *v, int depth) {
     enum { FAR = 16 };
     const Node *n = v && !v->data ? v->def : NULL;
@@ -16,18 +18,24 @@ static bool from_product(const Value *v, int depth) {
     return found;
 }
 
+// Few queries, whose keys the run counts.
+static bool is_few(const Type *t) {
+    bool known = t->rank > 1 && t->dim[t->rank - 2] <= FEW_ROWS;
+    for (int i = 0; i < t->rank - 1; i++) known = known && dim_is_const(t->dim[i]);
+    return known;
+}
+
 // Softmaxes of rows of scores, which attention takes whole; where there is none they are loops.
 static bool is_softmax_of_scores(const Node *n, const Options *o) {
     const Type *t = &n->out[0]->type;
     const int64_t last = t->rank - 1;
-    return n->op == OP_Softmax && !o->no_fuse && t->dtype == DT_F32 && type_is_static(t)
-        && node_int(n, "axis", last) == last && t->dim[last] > 1 && from_product(n->in[0], 0);
+    return n->op == OP_Softmax && !o->no_fuse && t->dtype == DT_F32 && (type_is_static(t) || is_few(t))
+        && node_int(n, "axis", last) == last && t->dim[last] != 1 && t->dim[last] != 0 && from_product(n->in[0], 0);
 }
 
 // A product of few rows with weights of few bits: each is read once for every row, from where it is packed. Of many
 // rows, what unpacks them first does so once.
 bool gpu_claims(const Node *n, const Options *o) {
-    enum { FEW_ROWS = 8 };
     if (is_softmax_of_scores(n, o)) return true;
     const Type *y = &n->out[0]->type;
     return n->op == OP_MatMulBits && type_count_upper(n->graph, y) <= FEW_ROWS * y->dim[y->rank - 1];
@@ -64,8 +72,11 @@ bool gpu_plan(Plan *p) {
     const bool alone = p->parent && gpu_alone_time(p) <= gpu_commands_time(p);
     for (int i = 0; i < p->kernels.n && !alone; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p, p->kernels.at[i]);
+    gpu_append(p);
     for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p, p->kernels.at[i]);
+    for (int i = 0; i < p->kernels.n; i++)
+        if (p->kernels.at[i]->kind == KERNEL_ATTENTION) gpu_queries(p, p->kernels.at[i]);
     for (int i = 0; i < p->kernels.n && !p->parent; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_share(p->arena, p->kernels.at[i]);
     const int64_t budget = p->options->train_memory;

@@ -8,12 +8,14 @@ void gpu_spread(Arena *a, Kernel *k);                   // k->loop, and tiles wh
 void gpu_share(Arena *a, Kernel *k);                    // k->loop of sums that several workgroups share, with scratch
 void gpu_scatter(Arena *a, Kernel *k);                  // scatter.c: updates that may meet, by many threads
 void gpu_join(Plan *p);                                 // join.c: loop kernels of the same few points become one
+void gpu_append(Plan *p);                               // append.c: what is made of a product's elements joins it
 void gpu_sort(Kernel *k);                               // sort.c: a called sort, as shaders
 // rowwise.c: the kernel's reductions as those of rows, which its first `outer` axes count; by_point: neighbours in
 // memory lie in neighbouring rows; shared: several workgroups may share a row; NULL: they are not
 const Rowwise *gpu_rowwise(Arena *a, Kernel *k, int outer, bool by_point, bool shared);
 bool gpu_windows(Arena *a, const Kernel *k);            // windows.c: a sum over windows whose channels lie last?
 void gpu_attention(const Plan *p, Kernel *k);           // attention.c: the holes of its template
+bool gpu_queries(const Plan *p, Kernel *k);             // the same of few queries, with scratch; false: it has many
 void gpu_gemm(const Plan *p, Kernel *k);                // gemm.c: the holes of a product's template
 // matrix.c: the product as a kernel for matrix units too, where its factors have 16 bits
 struct ProductShape;
