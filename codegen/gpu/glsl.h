@@ -94,8 +94,9 @@ Lanes glsl_lanes_along(Printing *p, int axis);          // of a product's result
 Lanes glsl_lanes_of_term(Printing *p, int axis, int lanes, const Expr *term);
 Lanes glsl_lanes_of_sums(Printing *p, int axis, int lanes);
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
-// w0, w1, ... of its loads; otherwise: what they are where a load is of none, or NULL
-void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise);
+// w0, w1, ... of those of its loads that `which` has bits of; otherwise: what they are where a load is of none, or NULL
+void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise, unsigned which);
+enum { ALL_LOADS = -1 };
 bool glsl_windows(Printing *p, Shader *out);            // windows.c; false: it is to be a loop
 // a thread's place, `outer` axes of it
 void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer);
@@ -112,6 +113,8 @@ const char *glsl_share_memory(Printing *p);
 void glsl_product_units(Printing *p, Text *out, DType to, bool wide[2], Hole *holes, int *n);
 void glsl_sort(Printing *p, Shader *out);               // sort.c: a chain of shaders
 bool glsl_rowwise(Printing *p, Shader *out);            // rowwise.c
+// of a product whose left factor is a norm's rows: what makes them, by so many threads a row, so many rows at a time
+void glsl_norm(Printing *p, int team, int members, Text *out, Text *shared, Hole *holes, int *n);
 bool glsl_attention(Printing *p, Shader *out);          // attention.c
 // void finish(acc, i0, i1, i2): what becomes of the sum at that batch, row and column, and where it is stored; if
 // `fours` and four columns can be stored at once, void finish4(sums, i0, i1, first) instead. C_WIDE, FINISH and FINISH4
