@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vulkan/common.h"
@@ -32,6 +33,7 @@ enum {
     RECORDED = 32, /* lists of commands that are kept */
     FIRST_SHARE = 32, LAST_SHARE = 512, /* commands of a call that are submitted while the host makes the next */
     NEAR = 1024, /* kernels that are found at once */
+    SPIN_NS = 4000000, /* what is over sooner is waited for awake, as in vulkan.c */
     DEVICES_MAX = 16,
 };
 
@@ -102,6 +104,7 @@ typedef struct {
     size_t share; /* so many commands are worth submitting */
     bool runs; /* some were submitted that nobody has waited for */
     VkFence fence;
+    bool spins; /* the host watches for the end of a call before it sleeps */
     Place *places;
     size_t place_count, place_room;
     size_t used, used_most; /* bytes of the places in use */

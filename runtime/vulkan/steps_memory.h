@@ -221,6 +221,9 @@ static bool commands_open(Steps *s)
 {
     const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
     VkCommandBuffer commands[RECORDED];
+    VkPhysicalDeviceProperties properties;
+    vkGetPhysicalDeviceProperties(s->gpu.physical, &properties);
+    s->spins = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
     if (!succeeds(s, commands_make(s->gpu.device, s->gpu.family, RECORDED, &s->pool, commands), "a pool of commands"))
         return false;
     for (size_t i = 0; i < RECORDED; i++)
