@@ -154,12 +154,32 @@ static Steps steps_of(Arena *a, const Kernel *k, int first, int n) {
     return s;
 }
 
+static bool walks_any(const Steps *s, const Coordinate *c) {
+    bool walks = false;
+    for (int i = 0; i < c->n; i++) walks = walks || s->along[(int)c->axis[i]] > 0;
+    return walks;
+}
+
+// Steps of the terms: of factors that do not walk their own rows, or columns, already; else of both.
+static Steps steps_of_terms(Arena *a, const Kernel *k) {
+    const Product *p = &k->product;
+    Steps all = steps_of(a, k, 0, 2), some = { 0 };
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        const Steps own = steps_of(a, k, i, 1);
+        if (walks_any(&own, &p->of[i ? COORD_N : COORD_M]) || !walks_any(&own, &p->of[COORD_K])) continue;
+        for (int j = 0; j < MAX_AXES; j++) some.along[j] += own.along[j];
+        any = true;
+    }
+    return any ? some : all;
+}
+
 // Of the terms that is, of a window whose channels lie last, the channel. So are rows, or columns, where a factor is
 // read more often than the result is stored: those of a gradient by such a window's weights.
 static void order_coordinates(Arena *a, Kernel *k) {
     Product *p = &k->product;
-    const Steps both = steps_of(a, k, 0, 2);
-    order_digits(&p->of[COORD_K], &both);
+    const Steps terms = steps_of_terms(a, k);
+    order_digits(&p->of[COORD_K], &terms);
     for (int i = 0; i < 2; i++) {
         const Steps own = steps_of(a, k, i, 1);
         if (p->of[COORD_K].size >= p->of[i ? COORD_M : COORD_N].size) order_digits(&p->of[i ? COORD_N : COORD_M], &own);
