@@ -107,9 +107,10 @@ typedef struct Convolution {
 // coordinate, whose last varies fastest. Axis number `axes.n + i` stands in them for the number that digit i and those
 // behind it in its coordinate make, and `2 * axes.n + i` for own[i]: what a factor's indices add up of its rows, or
 // columns, alone. fours: values whose elements a factor loads four at a time, along one coordinate; of those in
-// `paired` (bits) two neighbours hold four terms. few: the template is that of few rows. shares: of the terms, each a
-// workgroup's; blocks: of all batches. bytes: of factors of bytes, summed in i32: templates count words of four terms;
-// words: so many of a factor are read at once where they lie, 0: a word's bytes lie apart.
+// `paired` (bits) two neighbours hold four terms. few: the template is that of few rows. norm: a loop kernel of rows,
+// which makes the left factor in each workgroup; NULL: it is in memory. shares: of the terms, each a workgroup's;
+// blocks: of all batches. bytes: of factors of bytes, summed in i32: templates count words of four terms; words: so
+// many of a factor are read at once where they lie, 0: a word's bytes lie apart.
 enum { COORD_B, COORD_M, COORD_N, COORD_K, COORDS, MAX_OWN = 4, MAX_FOURS = 3 };
 typedef struct Coordinate { int n; int64_t size; signed char axis[32]; } Coordinate;
 typedef struct Product {
@@ -119,6 +120,7 @@ typedef struct Product {
     struct { const Value *value[MAX_FOURS]; int n; unsigned paired; } fours[2];
     bool few, bytes;
     signed char words[2];
+    const Kernel *norm;
     int64_t shares, blocks;
 } Product;
 

@@ -460,14 +460,18 @@ const char *glsl_share_memory(Printing *p) {
 }
 
 // The narrower an element, the more of them are to be on their way for memory to be busy; of values that have fours.
+// Of a row or two, registers have room for more: a thread with few fours has all of them on their way at once.
 static int flight(const Printing *p) {
-    enum { WORD = 4 };
+    enum { WORD = 4, FEW_ROWS = 2, MOST = 4 };
+    const Kernel *k = p->kernel;
     int64_t least = WORD;
     for (int i = 0; i < p->n_four; i++) {
         const int64_t bytes = (int64_t)dtype_size(layout_element(p->layout, (Value *)(uintptr_t)p->four[i]));
         if (bytes < least) least = bytes;
     }
-    return (int)(WORD / least);
+    const int64_t each = ceil_div(template_hole_value(k, "K"), k->product.shares * 4 * template_hole_value(k, "ALONG")),
+                  room = k->product.of[COORD_M].size <= FEW_ROWS ? min64(each, MOST) : 1;
+    return (int)max64(WORD / least, room);
 }
 
 void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
@@ -478,7 +482,7 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
         { "A4_AT", "b, m, k", "A4_at(b, m, k)" }, { "B4_AT", "b, k, n", "B4_at(b, k, n)" },
         { "PART", "i", "parts[parts_at + (i)]" }, { "COUNT", "i", "counts[counts_at + (i)]" } };
     const Kernel *k = p->kernel;
-    for (int i = 0; i < 2; i++) {
+    for (int i = k->product.norm ? 1 : 0; i < 2; i++) {
         const int64_t along = template_hole_value(k, wide[i]);
         // the right factor of few rows is read so anyway, lane by lane where no value has fours
         const bool bytes = k->product.bytes,
@@ -494,18 +498,32 @@ void glsl_product_factors(Printing *p, Text *out, Hole *holes, int *n) {
     print_finish(p, out, false, holes, n);
 }
 
+// The left factor's rows, made by each workgroup.
+static void print_norm(Printing *p, Text *body, Text *shared, Hole *holes, int *n) {
+    const Kernel *k = p->kernel;
+    const int64_t threads = template_hole_value(k, "ACROSS") * template_hole_value(k, "ALONG");
+    int members = 1;
+    while (members < k->product.of[COORD_M].size) members *= 2;
+    holes[(*n)++] = (Hole){ "PREPARED", NULL, "1" };
+    glsl_norm(p, (int)threads / members, members, body, shared, holes, n);
+}
+
 bool glsl_product(Printing *p, Shader *out) {
-    enum { MAX_HOLES = 40 };
+    enum { MAX_HOLES = 60 };
     const Kernel *k = p->kernel;
     Hole holes[MAX_HOLES];
     int n = glsl_chosen(p, holes);
-    Text body;
+    Text body, shared;
     text_init(&body, p->arena);
+    text_init(&shared, p->arena);
+    text_printf(&shared, "%s", glsl_share_memory(p));
+    if (k->product.norm) print_norm(p, &body, &shared, holes, &n);
+    else if (k->product.few) holes[n++] = (Hole){ "PREPARED", NULL, "0" };
     glsl_product_factors(p, &body, holes, &n);
     if (k->product.few) holes[n++] = (Hole){ "FLIGHT", NULL, number_text(p->arena, flight(p)) };
     template_fill(p->arena, &body, k->product.few ? "glsl/rows.comp" : "glsl/product.comp", n, holes);
-    glsl_shader(p, p->dots ? GLSL_DOTS : "#extension GL_EXT_control_flow_attributes : require\n", glsl_share_memory(p),
-        body.at, out);
+    glsl_shader(p, p->dots ? GLSL_DOTS : "#extension GL_EXT_control_flow_attributes : require\n", shared.at, body.at,
+        out);
     out->points = k->product.of[COORD_B].size * k->product.of[COORD_M].size * k->product.of[COORD_N].size;
     if (k->product.few) {
         out->size = 1;

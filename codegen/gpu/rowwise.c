@@ -3,7 +3,8 @@
 // what each stage adds, shares and joins, and what is stored as functions of a row and a column.
 //
 // Two forms of it: one in which threads meet in shared memory alone, which runs everywhere, and one with shuffles of
-// subgroups, which devices that have them take instead.
+// subgroups, which devices that have them take instead. A norm that a product makes of its left factor's rows has the
+// same functions, in the product's template (templates/glsl/rows.comp).
 #include "glsl.h"
 
 #include "codegen/loops/loops.h"
@@ -227,16 +228,29 @@ static void print_sums(Printing *p, Text *out, Text *shared) {
     text_printf(out, "} sums;\n\n");
 }
 
-static void print_finish(Printing *p, Text *out) {
+static void print_finish(Printing *p, Text *out, const Dialect *d) {
     const Rowwise *r = rows_of(p);
-    const Dialect d = dialect(p);
     uint64_t used = 0;
     for (int i = 0; i < r->stores.n; i++) used |= r->stores.at[i].expr->axes_used | r->stores.at[i].index->axes_used;
     text_printf(out, "void finish(const Kept kept, const int row, const int column) {\n");
     print_coordinates(p, out, used);
-    print_stores(p, out, &d, r->stores.n, r->stores.at, 1);
+    print_stores(p, out, d, r->stores.n, r->stores.at, 1);
     text_printf(out, "}\n\n");
 }
+
+// All functions of rows and columns and of stages but that which stores, and what they share.
+static void print_functions(Printing *p, Text *out, Text *shared) {
+    print_kept(p, out);
+    print_sums(p, out, shared);
+    print_step(p, out, "begin(const int stage)", print_begin);
+    print_step(p, out, "add(const int stage, const Kept kept, const int row, const int column)", print_add);
+    print_step(p, out, "put(const int stage, const int at)", print_put);
+    print_step(p, out, "join(const int stage, const int at)", print_join);
+}
+
+static const Hole functions[] = { { "KEPT", NULL, "Kept" }, { "KEPT_AT", "row, column", "kept_at(row, column)" },
+    { "BEGIN", "s", "begin(s)" }, { "ADD", "s, kept, row, column", "add(s, kept, row, column)" },
+    { "PUT", "s, at", "put(s, at)" }, { "JOIN", "s, at", "join(s, at)" } };
 
 // Have shuffles all types that the sums have, and what compares indices?
 static bool can_shuffle(const Rowwise *r) {
@@ -254,28 +268,24 @@ static void print_shader(Printing *p, Shader *out, bool subgroups) {
     Text body, shared;
     text_init(&body, a);
     text_init(&shared, a);
-    print_kept(p, &body);
-    print_sums(p, &body, &shared);
-    print_step(p, &body, "begin(const int stage)", print_begin);
-    print_step(p, &body, "add(const int stage, const Kept kept, const int row, const int column)", print_add);
-    print_step(p, &body, "put(const int stage, const int at)", print_put);
-    print_step(p, &body, "join(const int stage, const int at)", print_join);
+    const Dialect d = dialect(p);
+    print_functions(p, &body, &shared);
     if (subgroups) print_step(p, &body, "shuffle(const int stage, const int mask)", print_shuffle);
     if (r->shares > 1) print_parts(p, &body);
-    print_finish(p, &body);
+    print_finish(p, &body, &d);
     text_printf(&shared, "%s", glsl_share_memory(p));
-    const Hole holes[] = { { "ROWS", NULL, number_text(a, r->rows) }, { "COLUMNS", NULL, number_text(a, r->columns) },
+    enum { FUNCTIONS = COUNT(functions) };
+    const Hole own[] = { { "ROWS", NULL, number_text(a, r->rows) }, { "COLUMNS", NULL, number_text(a, r->columns) },
         { "TEAM", NULL, number_text(a, r->team) }, { "MEMBERS", NULL, number_text(a, r->members) },
         { "BY_POINT", NULL, r->by_point ? "1" : "0" }, { "KEPT_EACH", NULL, number_text(a, r->kept_each) },
         { "STAGES", NULL, number_text(a, r->stages) }, { "ELEMENTS", NULL, r->elements ? "1" : "0" },
         { "SUBGROUPS", NULL, subgroups ? "1" : "0" }, { "SHARES", NULL, number_text(a, r->shares) },
         { "SHARE", NULL, number_text(a, r->share) }, { "LEAVE", "row, share", "leave(row, share)" },
         { "TAKE", "row, share", "take(row, share)" }, { "COUNT", "i", "counts[counts_at + (i)]" },
-        { "KEPT", NULL, "Kept" },
-        { "KEPT_AT", "row, column", "kept_at(row, column)" }, { "BEGIN", "s", "begin(s)" },
-        { "ADD", "s, kept, row, column", "add(s, kept, row, column)" }, { "PUT", "s, at", "put(s, at)" },
-        { "JOIN", "s, at", "join(s, at)" }, { "SHUFFLE", "s, mask", "shuffle(s, mask)" },
-        { "FINISH", "kept, row, column", "finish(kept, row, column)" } };
+        { "SHUFFLE", "s, mask", "shuffle(s, mask)" }, { "FINISH", "kept, row, column", "finish(kept, row, column)" } };
+    Hole holes[COUNT(own) + FUNCTIONS];
+    memcpy(holes, own, sizeof own);
+    memcpy(holes + COUNT(own), functions, sizeof functions);
     template_fill(a, &body, "glsl/rowwise.comp", COUNT(holes), holes);
     glsl_shader(p,
         subgroups ? "#extension GL_EXT_control_flow_attributes : require\n"
@@ -297,4 +307,32 @@ bool glsl_rowwise(Printing *p, Shader *out) {
     }
     print_shader(p, out, false);
     return true;
+}
+
+// ---------------------------------------------------------------- the rows of a product's left factor
+static void store_left(void *ctx, Text *out, const Store *s, const char *index, const char *value) {
+    (void)ctx;
+    (void)s;
+    (void)index;
+    text_printf(out, "set_left(row, column, %s);", value);
+}
+
+void glsl_norm(Printing *p, int team, int members, Text *out, Text *shared, Hole *holes, int *n) {
+    const Kernel *product = p->kernel, *norm = product->product.norm;
+    Kernel *k = arena_copy(p->arena, norm, sizeof *norm);
+    Rowwise *r = arena_copy(p->arena, norm->loop.rows, sizeof *norm->loop.rows);
+    k->loop.rows = r;
+    r->team = team;
+    r->members = members;
+    p->kernel = k;
+    Dialect d = dialect(p);
+    d.store = store_left;
+    print_functions(p, out, shared);
+    text_printf(out, "void set_left(const int row, const int column, const float x);\n\n");
+    print_finish(p, out, &d);
+    p->kernel = product;
+    for (size_t i = 0; i < COUNT(functions); i++) holes[(*n)++] = functions[i];
+    holes[(*n)++] = (Hole){ "SET", "kept, row, column", "finish(kept, row, column)" };
+    holes[(*n)++] = (Hole){ "STAGES", NULL, number_text(p->arena, r->stages) };
+    holes[(*n)++] = (Hole){ "KEPT_WORDS", NULL, number_text(p->arena, r->n_kept ? r->n_kept : 1) };
 }

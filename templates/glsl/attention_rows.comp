@@ -2,10 +2,10 @@
 /* Attention of few queries on a GPU, as when a text is decoded word by word: what attention.comp computes, of up to
  * eight queries that meet the same keys. How many keys there are, the run may say.
  *
- * Memory and the way to it bound it. A workgroup has the queries, and of the keys a block of as many as it has threads
- * at a time: four threads multiply a key with all queries, neighbours reading what lies together; then each thread has
- * a score of each query, and the shares exp(score - top), top being the largest so far, are multiplied with the values,
- * of which a thread has one vector of some keys. The first values are on their way while there are no shares yet. Where
+ * The way to memory bounds it: what a block needs is all on its way at once. A workgroup has the queries, and of the
+ * keys a block of as many as it has threads at a time: four threads multiply a key with all queries, neighbours reading
+ * what lies together; then each thread has a score of each query, and the shares exp(score - top), top being the
+ * largest so far, are multiplied with the values, of which a thread has one vector of some keys. Where
  * keys are many, up to SHARES workgroups have EACH_SHARE of them or more: each leaves its sums, and the last to be done
  * adds them up, always in the same order.
  *
@@ -57,7 +57,9 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 const int ROWS = HEADS * M, K4 = (DK + 3) / 4, V4 = (DV + 3) / 4;       /* vectors of a query and of a value */
 const int TEAM = 4, NEAR = THREADS / TEAM;              /* threads of a key; keys that are multiplied at a time */
 const int APART = THREADS / COLUMNS;                    /* from a thread's value to its next one, COLUMNS in a block */
-const int AHEAD = COLUMNS < 8 ? COLUMNS : 8;            /* values of a thread that are on their way early */
+const int LATELY = ROWS > 4 ? 8 : 16;                   /* values of a thread that are on their way early: */
+const int AHEAD = COLUMNS < LATELY ? COLUMNS : LATELY;
+const int PIECES = (K4 + TEAM - 1) / TEAM, PIECE = PIECES < 4 ? PIECES : 4;     /* vectors of a key's thread, at once */
 const int GROUP = 16, GROUPS = THREADS / GROUP;         /* threads whose numbers come together first */
 
 layout(local_size_x = THREADS) in;
@@ -106,34 +108,33 @@ ivec4 place_of(const int row)
         result[r] = x; \
     }
 
-/* A block of keys: its scores' parts in the pool. */
-void multiply(const int local, const int n0, const int stop)
+/* The thread's vectors of its keys of a block, from its vector `first` on. */
+void bring_keys(const int local, const int n0, const int stop, const int first, out vec4 x[PIECE][TEAM])
 {
     const ivec4 b = place_of(0);
-    float acc[TEAM][ROWS];
-    [[unroll]] for (int j = 0; j < TEAM; j++)
-        [[unroll]] for (int r = 0; r < ROWS; r++) acc[j][r] = 0.0;
-    for (int k = local % TEAM; k < K4; k += TEAM) {
-        vec4 x[TEAM];
+    [[unroll]] for (int i = 0; i < PIECE; i++)
         [[unroll]] for (int j = 0; j < TEAM; j++) {
-            const int n = n0 + j * NEAR + local / TEAM;
-            x[j] = vec4(0.0);
-            if (n < stop)
-                x[j] = KEY4(b.x, b.y, b.z, n, k * 4);
+            const int n = n0 + j * NEAR + local / TEAM, k = (first + i) * TEAM + local % TEAM;
+            x[i][j] = vec4(0.0);
+            if (n < stop && k < K4)
+                x[i][j] = KEY4(b.x, b.y, b.z, n, k * 4);
         }
+}
+
+void multiply(const int local, const int first, const vec4 x[PIECE][TEAM], inout float acc[TEAM][ROWS])
+{
+    [[unroll]] for (int i = 0; i < PIECE; i++) {
+        const int k = min((first + i) * TEAM + local % TEAM, K4 - 1);
         [[unroll]] for (int r = 0; r < ROWS; r++) {
             const vec4 q = queries[r * K4 + k];
             [[unroll]] for (int j = 0; j < TEAM; j++) {
-                acc[j][r] = fma(x[j].x, q.x, acc[j][r]);
-                acc[j][r] = fma(x[j].y, q.y, acc[j][r]);
-                acc[j][r] = fma(x[j].z, q.z, acc[j][r]);
-                acc[j][r] = fma(x[j].w, q.w, acc[j][r]);
+                acc[j][r] = fma(x[i][j].x, q.x, acc[j][r]);
+                acc[j][r] = fma(x[i][j].y, q.y, acc[j][r]);
+                acc[j][r] = fma(x[i][j].z, q.z, acc[j][r]);
+                acc[j][r] = fma(x[i][j].w, q.w, acc[j][r]);
             }
         }
     }
-    [[unroll]] for (int r = 0; r < ROWS; r++)
-        [[unroll]] for (int j = 0; j < TEAM; j++)
-            pool[r * THREADS + j * NEAR + local / TEAM][local % TEAM] = acc[j][r];
 }
 
 /* The thread's vector of its i'th value of a block. */
@@ -157,10 +158,22 @@ void add_value(const int local, const int i, const vec4 v)
 void meet_keys(const int local, const int from, const int stop)
 {
     for (int n0 = from; n0 < stop; n0 += THREADS) {
-        vec4 early[AHEAD];
-        float most[ROWS], score[ROWS];
-        multiply(local, n0, stop);
+        vec4 early[AHEAD], keys[PIECE][TEAM];
+        float most[ROWS], score[ROWS], acc[TEAM][ROWS];
+        bring_keys(local, n0, stop, 0, keys);
         [[unroll]] for (int i = 0; i < AHEAD; i++) early[i] = value_of(local, n0, stop, i);
+        if (n0 == from)
+            barrier(); /* the queries are there */
+        [[unroll]] for (int j = 0; j < TEAM; j++)
+            [[unroll]] for (int r = 0; r < ROWS; r++) acc[j][r] = 0.0;
+        multiply(local, 0, keys, acc);
+        for (int piece = PIECE; piece < PIECES; piece += PIECE) {
+            bring_keys(local, n0, stop, piece, keys);
+            multiply(local, piece, keys, acc);
+        }
+        [[unroll]] for (int r = 0; r < ROWS; r++)
+            [[unroll]] for (int j = 0; j < TEAM; j++)
+                pool[r * THREADS + j * NEAR + local / TEAM][local % TEAM] = acc[j][r];
         barrier();
         [[unroll]] for (int r = 0; r < ROWS; r++) {
             const ivec4 b = place_of(r);
@@ -263,7 +276,6 @@ void main()
         total[r] = 0.0;
         sums[r] = vec4(0.0);
     }
-    barrier();
     meet_keys(local, from, stop);
     /* what the threads have of the totals, and of each vector */
     float whole[ROWS];
@@ -271,11 +283,13 @@ void main()
     [[unroll]] for (int r = 0; r < ROWS; r++) numbers[r * THREADS + local] = total[r];
     MEET(0.0, x + y, whole)
     [[unroll]] for (int r = 0; r < ROWS; r++) pool[r * THREADS + local] = sums[r];
-    [[unroll]] for (int reach = APART / 2; reach > 0; reach /= 2) {
+    [[unroll]] for (int left = APART; left > 1; left = (left + 3) / 4) {
+        const int next = (left + 3) / 4 * COLUMNS;
         barrier();
-        if (local < reach * COLUMNS)
+        if (local < next)
             [[unroll]] for (int r = 0; r < ROWS; r++) {
-                sums[r] += pool[r * THREADS + local + reach * COLUMNS];
+                [[unroll]] for (int i = next; i < left * COLUMNS; i += next)
+                    sums[r] += pool[r * THREADS + local + i];
                 pool[r * THREADS + local] = sums[r];
             }
     }

@@ -5,7 +5,8 @@
  * 4 * ACROSS columns, each thread four of them and every ALONG'th four terms; neighbouring threads read what lies
  * together. Threads of the same columns add up their sums as a tree, in shared memory. Where there are few workgroups,
  * SHARES of them have a share of the terms each: all but the last to be done leave their sums in memory, and that one
- * adds them up, always in the same order.
+ * adds them up, always in the same order. A may be a norm of its rows, which each workgroup makes in shared memory
+ * while its first elements of B are on their way: TEAM threads add up each row, as in rowwise.comp.
  *
  *   BATCH M N K       sizes; M up to 8
  *   ACROSS ALONG      threads, powers of two
@@ -13,6 +14,9 @@
  *   B_WIDE            1: B4_AT(b, k, n) is the four elements from k on, of one column;  2: from n on, of one term. All
  *                     of them exist where the first does: K, or N, is a multiple of 4.  0: there is no such thing, and
  *                     neighbours in memory lie along the columns, of which a thread has every ACROSS'th
+ *   PREPARED          1: the rows of A are what SET(kept, row, column) makes of them, by set_left(row, column, x);
+ *                     STAGES, KEPT, KEPT_AT, BEGIN, ADD, PUT, JOIN as in rowwise.comp, KEPT_WORDS of an element.  0:
+ *                     they are in memory
  *   FLIGHT            so many fours of a thread are on their way at a time; where B_WIDE is not 0
  *   A_OWN, A_OWN_AT(b, m), A_AT(own, k), B_OWN, B_OWN_AT(b, n), B_AT(own, k)   where they are 0: as in product.comp
  *   PART(i) COUNT(i)  where SHARES > 1: vector i of the sums, SHARES * M * ACROSS for each workgroup's columns; counter
@@ -38,6 +42,16 @@ layout(set = 0, binding = 0, std430) coherent buffer Counts { uint counts[]; };
 #define A_WIDE 1
 #define B_WIDE 2
 #define FLIGHT 2
+#define PREPARED 0
+#define STAGES 0
+#define KEPT_WORDS 1
+#define KEPT float
+#define KEPT_AT(row, column) 0.0
+#define BEGIN(s)
+#define ADD(s, kept, row, column)
+#define PUT(s, at)
+#define JOIN(s, at)
+#define SET(kept, row, column)
 #define A_OWN int
 #define B_OWN int
 #define A_OWN_AT(b, m) (m) * K
@@ -59,18 +73,78 @@ const int TOGETHER = SHARES % 16 == 0 ? 16 : SHARES % 4 == 0 ? 4 : 1;           
 layout(local_size_x = ACROSS * ALONG) in;
 
 #if ALONG > 1
-shared FOUR sums[M * ACROSS * ALONG];
+shared FOUR tree[M * ACROSS * ALONG];
 #endif
 #if SHARES > 1
 shared bool last;
 #endif
 
 FOUR acc[M];                                            // of four columns
-#if !A_WIDE
+#if !A_WIDE && !PREPARED
 A_OWN a_own[M];
 #endif
 #if !B_WIDE
 B_OWN b_own[4];
+#endif
+
+#if PREPARED
+const int MEMBERS = M > 4 ? 8 : M > 2 ? 4 : M;          /* rows at a time, a power of two */
+const int TEAM = ACROSS * ALONG / MEMBERS, NEAR = TEAM < 16 ? TEAM : 16, OF_THREAD = (K + TEAM - 1) / TEAM;
+const int KEPT_EACH = OF_THREAD < 64 / KEPT_WORDS ? OF_THREAD : 64 / KEPT_WORDS, K4 = (K + 3) / 4;
+shared vec4 left[M * K4];
+
+void set_left(const int row, const int column, const float x) { left[row * K4 + column / 4][column % 4] = x; }
+
+/* What the threads of a row came to in a stage. */
+void meet(const int stage, const int local)
+{
+    PUT(stage, local);
+    barrier();
+    BEGIN(stage);
+    for (int i = 0; i < NEAR; i++) {
+        JOIN(stage, local / NEAR * NEAR + i);
+    }
+    barrier();
+    PUT(stage, local);
+    barrier();
+    BEGIN(stage);
+    for (int i = 0; i < TEAM; i += NEAR) {
+        JOIN(stage, local / TEAM * TEAM + i);
+    }
+}
+
+/* The rows, and 0 behind their last elements. */
+void prepare(const int local)
+{
+    const int rank = local % TEAM, row = min(local / TEAM, M - 1);
+    const bool live = local / TEAM < M;
+    KEPT kept[KEPT_EACH];
+    [[unroll]] for (int i = 0; i < KEPT_EACH; i++)
+        if (K % TEAM == 0 || i * TEAM + rank < K)
+            kept[i] = KEPT_AT(row, i * TEAM + rank);
+    [[unroll]] for (int stage = 0; stage < STAGES; stage++) {
+        BEGIN(stage);
+        [[unroll]] for (int i = 0; i < KEPT_EACH; i++)
+            if (K % TEAM == 0 || i * TEAM + rank < K) {
+                ADD(stage, kept[i], row, i * TEAM + rank);
+            }
+        for (int column = KEPT_EACH * TEAM + rank; column < K; column += TEAM) {
+            const KEPT other = KEPT_AT(row, column);
+            ADD(stage, other, row, column);
+        }
+        meet(stage, local);
+    }
+    [[unroll]] for (int i = 0; i < KEPT_EACH; i++)
+        if (live && (K % TEAM == 0 || i * TEAM + rank < K)) {
+            SET(kept[i], row, i * TEAM + rank);
+        }
+    for (int column = KEPT_EACH * TEAM + rank; live && column < K; column += TEAM) {
+        const KEPT other = KEPT_AT(row, column);
+        SET(other, row, column);
+    }
+    for (int column = K + rank; live && column < K4 * 4; column += TEAM) set_left(row, column, 0.0);
+    barrier();
+}
 #endif
 
 /* What the thread has of B from k on: with B_WIDE 1 four terms of column j each, else four columns of term j. */
@@ -99,7 +173,9 @@ void take(const int b, const int k, const FOUR y[4])
 {
     [[unroll]] for (int m = 0; m < M; m++) {
         FOUR x = FOUR(0);
-#if A_WIDE
+#if PREPARED
+        x = left[m * K4 + k / 4];
+#elif A_WIDE
         x = A4_AT(b, m, k);
 #else
         [[unroll]] for (int j = 0; j < 4; j++)
@@ -132,12 +208,23 @@ void main()
     [[unroll]] for (int j = 0; j < 4; j++) b_own[j] = B_OWN_AT(b, n0 + j * apart);
 #endif
     [[unroll]] for (int m = 0; m < M; m++) acc[m] = FOUR(0);
-#if !A_WIDE
+#if !A_WIDE && !PREPARED
     [[unroll]] for (int m = 0; m < M; m++) a_own[m] = A_OWN_AT(b, m);
 #endif
     const int first = (share * EACH * ALONG + along) * 4;
     const int steps = n0 < N && first < K ? min(EACH, (K - first + 4 * ALONG - 1) / (4 * ALONG)) : 0;
     int i = 0;
+#if PREPARED
+    FOUR early[FLIGHT][4];
+    [[unroll]] for (int f = 0; f < FLIGHT; f++)
+        if (f < steps)
+            bring(b, first + f * 4 * ALONG, n0, early[f]);
+    prepare(local);
+    [[unroll]] for (int f = 0; f < FLIGHT; f++)
+        if (f < steps)
+            take(b, first + f * 4 * ALONG, early[f]);
+    i = FLIGHT;
+#endif
 #if FLIGHT > 1
     for (; i + FLIGHT <= steps; i += FLIGHT) {
         FOUR y[FLIGHT][4];
@@ -151,13 +238,15 @@ void main()
         take(b, first + i * 4 * ALONG, y);
     }
 #if ALONG > 1
-    [[unroll]] for (int m = 0; m < M; m++) sums[(m * ALONG + along) * ACROSS + across] = acc[m];
-    [[unroll]] for (int reach = ALONG / 2; reach > 0; reach /= 2) {
+    [[unroll]] for (int m = 0; m < M; m++) tree[(m * ALONG + along) * ACROSS + across] = acc[m];
+    [[unroll]] for (int left = ALONG; left > 1; left = (left + 7) / 8) {
+        const int next = (left + 7) / 8;
         barrier();
-        if (along < reach)
+        if (along < next)
             [[unroll]] for (int m = 0; m < M; m++) {
-                acc[m] += sums[(m * ALONG + along + reach) * ACROSS + across];
-                sums[(m * ALONG + along) * ACROSS + across] = acc[m];
+                [[unroll]] for (int i = next; i < left; i += next)
+                    acc[m] += tree[(m * ALONG + along + i) * ACROSS + across];
+                tree[(m * ALONG + along) * ACROSS + across] = acc[m];
             }
     }
 #endif

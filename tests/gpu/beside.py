@@ -258,8 +258,52 @@ def few_queries(r, halves=False):
         close=1e-3 if halves else 2e-6, options=["--precision", "f16"] if halves else [])
 
 
+def norms(r, halves=False):
+    """Products of few rows: of norms, which their workgroups make themselves, for one reader or two, of one row or
+    some, of a length that is no whole vectors; and what is made of some of their columns, which they store."""
+    graph = """graph g(%0 x: f32[1,768], %1 g: f32[768], %2 w: f32[768,96], %3 u: f32[3,301], %4 w1: f32[301,40], \
+%5 w2: f32[301,66], %6 p: f32[5,1000], %7 w3: f32[1000,64], %10 old: f32[1,4,9,8]) {
+  %20 = ReduceMean(%0) {axes=[1], keepdims=1}
+  %21 = Sub(%0, %20)
+  %22 = Mul(%21, %21)
+  %23 = ReduceMean(%22) {axes=[1], keepdims=1}
+  %24 = Sqrt(%23)
+  %25 = Div(%21, %24)
+  %26 = Mul(%25, %1)
+  %27 = MatMul(%26, %2)
+  %30 = Mul(%3, %3)
+  %31 = ReduceMean(%30) {axes=[1], keepdims=1}
+  %32 = Sqrt(%31)
+  %33 = Div(%3, %32)
+  %34 = MatMul(%33, %4)
+  %35 = MatMul(%33, %5)
+  %36 = Tanh(%35)
+  %40 = ReduceMax(%6) {axes=[1], keepdims=1}
+  %41 = Sub(%6, %40)
+  %42 = Exp(%41)
+  %43 = ReduceSum(%42) {axes=[1], keepdims=1}
+  %44 = Div(%42, %43)
+  %45 = MatMul(%44, %7)
+  %50 = Slice(%36) {starts=[0,11], sizes=[3,11], steps=[1,1]}
+  %51 = Reshape(%50) {shape=[3,1,11]}
+  %52 = Mul(%51, %51)
+  %53 = Slice(%27) {starts=[0,32], sizes=[1,32], steps=[1,1]}
+  %54 = Reshape(%53) {shape=[1,4,1,8]}
+  %55 = SliceScatter(%10, %54) {axis=2, starts=[7]}
+  return %27 a, %34 b, %36 c, %45 d, %52 e, %55 f
+}
+"""
+    return Case("norms" + (" f16" if halves else ""), graph, {
+        "x": ("f32", (1, 768), floats(r, 768)), "g": ("f32", (768,), floats(r, 768)),
+        "w": ("f32", (768, 96), floats(r, 768 * 96)), "u": ("f32", (3, 301), floats(r, 903, 2.0)),
+        "w1": ("f32", (301, 40), floats(r, 12040)), "w2": ("f32", (301, 66), floats(r, 19866, 0.1)),
+        "p": ("f32", (5, 1000), floats(r, 5000, 3.0)), "w3": ("f32", (1000, 64), floats(r, 64000)),
+        "old": ("f32", (1, 4, 9, 8), floats(r, 288))},
+        close=2e-3 if halves else 2e-6, options=["--precision", "f16"] if halves else [])
+
+
 ALL = [scatters, transposes, lambda r: transposes(r, True), loops, scans, sorts, lambda r: sorts(r, True), bytes_far,
-       few_queries, lambda r: few_queries(r, True)]
+       few_queries, lambda r: few_queries(r, True), norms, lambda r: norms(r, True)]
 
 
 def run(burncc, folder, case, target):

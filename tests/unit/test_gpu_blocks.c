@@ -123,7 +123,7 @@ static void check(const char *file, const Block *b, int64_t shares) {
 
 static void test_tables(void **state) {
     (void)state;
-    const ProductShape large = { 1, 4096, 4096, 4096, 0 };
+    const ProductShape large = { 1, 4096, 4096, 4096, 0, 0 };
     for (const Block *b = gpu_blocks; b < gpu_blocks + BLOCKS; b++) {
         const BlockShares cut = { *b, 4 };
         assert_true(gpu_block_fits(&large, b) && gpu_shares_fit(&large, &cut));
@@ -164,7 +164,7 @@ static void test_units(void **state) {
 // The largest that the bounds let through, of both templates, and the next one that they do not.
 static void test_bounds(void **state) {
     (void)state;
-    const ProductShape large = { 1, 4096, 4096, 4096, 0 };
+    const ProductShape large = { 1, 4096, 4096, 4096, 0, 0 };
     int64_t fitting = 0, refused = 0;
     for (int bm = 32; bm <= 256; bm *= 2)
         for (int bk = 8; bk <= 64; bk *= 2)

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MOST_AXES = 8, MOST_STORES = 4 };
+enum { MOST_AXES = 8, MOST_STORES = 4, MOST_VALUES = 24 };       // values: of a kernel, each has a push constant
 
 // An axis of the loop as it walks y, the fastest first.
 typedef struct Digit { int axis; int64_t step, extent; } Digit;
@@ -73,7 +73,8 @@ static bool is_simple(const Kernel *k) {
 
 static bool fits(Appending *s) {
     const Store *store = &s->from->stores.at[0];
-    if (!is_simple(s->from) || s->into->stores.n == MOST_STORES) return false;
+    const int values = s->from->reads.n + s->into->reads.n + s->into->writes.n + 1;
+    if (!is_simple(s->from) || s->into->stores.n == MOST_STORES || values > MOST_VALUES) return false;
     s->seen = NEW_ARRAY(s->plan->arena, bool, expr_count(s->from->exprs) + 1);
     s->plain = true;
     s->loads = 0;

@@ -244,12 +244,12 @@ bool gpu_product(const Plan *plan, Kernel *k) {
     // a nest's operations are its products, without the sums
     product->flops += (double)product->product.of[COORD_B].size * (double)product->product.of[COORD_M].size
         * (double)product->product.of[COORD_N].size * (double)product->product.of[COORD_K].size;
-    if (gpu_rows(a, product, o)) {
+    if (gpu_rows(plan, product)) {
         *k = *product;
         return true;
     }
     const Coordinate *of = product->product.of;
-    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(product), 0 };
+    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(product), 0, 0 };
     if (!gpu_fills_blocks(s.batch, s.m, s.n, s.k)) return false;
     *k = *product;
     const Lies left = gpu_lies(a, k, 0, COORD_M), right = gpu_lies(a, k, 1, COORD_N);
@@ -271,7 +271,7 @@ bool gpu_product(const Plan *plan, Kernel *k) {
     k->product.blocks = s.batch * ceil_div(s.m, b->bm) * ceil_div(s.n, b->bn);
     if (best.shares > 1)
         k->scratch_bytes = k->product.blocks * best.shares * b->bm * b->bn * (int64_t)sizeof(float);
-    const ProductShape pairs = { s.batch, s.m, s.n, ceil_div(of[COORD_K].size, 2), 0 };
+    const ProductShape pairs = { s.batch, s.m, s.n, ceil_div(of[COORD_K].size, 2), 0, 0 };
     gpu_units(plan, k, k->product.bytes ? &pairs : &s);
     gpu_pieces(plan, k, &s, gpu_shares_time(&s, &best));
     TEMPLATE_HOLES(a, k, { "BATCH", s.batch }, { "M", s.m }, { "N", s.n }, { "K", s.k }, { "BM", b->bm },

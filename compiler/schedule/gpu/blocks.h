@@ -13,8 +13,9 @@ typedef struct Block { int bm, bn, bk, tm, tn, slices, stages; double share; } B
 typedef struct BlockShares { Block block; int64_t shares; } BlockShares;
 // The threads of a workgroup of a product of few rows.
 typedef struct RowThreads { int across, along; int64_t shares; } RowThreads;
-// A product as records and models of time know it; wide: of few rows, as Lies has it for the right factor.
-typedef struct ProductShape { int64_t batch, m, n, k; int wide; } ProductShape;
+// A product as records and models of time know it; of few rows: wide: as Lies has it for the right factor, whose
+// elements have so many bytes, 0: four.
+typedef struct ProductShape { int64_t batch, m, n, k; int wide, bytes; } ProductShape;
 enum { BLOCKS = 5 };
 extern const Block gpu_blocks[BLOCKS];
 

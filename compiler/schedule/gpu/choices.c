@@ -153,7 +153,7 @@ void gpu_candidates(Arena *a, const Kernel *k, const char *best, Choices *out) {
     const TuneForm *form = k->kind == KERNEL_GEMM ? &tune_block : k->product.few ? &tune_rows : &tune_product;
     const ProductShape s = { template_hole_value(k, "BATCH"), template_hole_value(k, "M"),
         template_hole_value(k, "N"), template_hole_value(k, "K"),
-        form == &tune_rows ? (int)template_hole_value(k, "B_WIDE") : 0 };
+        form == &tune_rows ? (int)template_hole_value(k, "B_WIDE") : 0, 0 };
     Candidates all = { 0 };
     if (best) {
         around(a, &s, form, best, out);

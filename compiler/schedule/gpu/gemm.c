@@ -73,7 +73,7 @@ void gpu_gemm(const Plan *p, Kernel *k) {
     bool b_fours = fours(s->b_batch) && fours(k->operand_at[1]);
     int64_t b_wide = b_fours && s->b_col == 1 && fours(s->b_row) && fours(s->n) ? 1 :
                      b_fours && s->b_row == 1 && fours(s->b_col) && fours(s->k) ? 2 : 0;
-    const ProductShape shape = { s->batch, s->m, s->n, s->k, 0 };
+    const ProductShape shape = { s->batch, s->m, s->n, s->k, 0, 0 };
     Block block = *best_block((double)s->batch, s->m, s->n, s->k);
     const Block *b = &block;
     gpu_choose(a, k, p->options, &shape,

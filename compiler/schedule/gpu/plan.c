@@ -73,6 +73,7 @@ bool gpu_plan(Plan *p) {
     for (int i = 0; i < p->kernels.n && !alone; i++)
         if (p->kernels.at[i]->kind == KERNEL_LOOP) gpu_product(p, p->kernels.at[i]);
     gpu_append(p);
+    gpu_prepare(p);
     for (int i = 0; i < p->kernels.n; i++)
         if (p->kernels.at[i]->kind == KERNEL_GEMM) gpu_gemm(p, p->kernels.at[i]);
     for (int i = 0; i < p->kernels.n; i++)

@@ -24,7 +24,7 @@ double gpu_rows_time(const ProductShape *r, const RowThreads *c) {
     const double groups = (double)r->batch * (double)(ceil_div(r->n, 4 * across) * shares),
                  waves = (double)(int64_t)(groups / (gpu_machine.cores * RESIDENT) + 1),
                  steps = (double)ceil_div(r->k, 4 * along * shares),
-                 bytes = (double)r->batch * (double)r->n * (double)r->k * 4,
+                 bytes = (double)r->batch * (double)r->n * (double)r->k * (r->bytes ? r->bytes : 4),
                  spread = together < NEIGHBOURS ? (double)NEIGHBOURS / together : 1,
                  parts = (double)r->batch * (double)(r->m * r->n * shares) * 4,
                  stream = bytes * spread / gpu_machine.stream, ways = waves * steps * gpu_machine.way;
@@ -48,12 +48,23 @@ static int way_of(Arena *a, Kernel *k) {
     return lies.terms && k->product.of[COORD_K].size % 4 == 0 ? 1 : lies.own ? 0 : -1;
 }
 
-bool gpu_rows(Arena *a, Kernel *k, const Options *o) {
+// Of an element of the right factor, where that is read four at a time.
+static int bytes_of(const Plan *plan, const Product *p) {
+    if (!p->fours[1].n) return 0;
+    Value *v = (Value *)(uintptr_t)p->fours[1].value[0];
+    const Buffer *b = plan_value(plan, v).buffer;
+    return (int)dtype_size(b ? b->element : v->type.dtype);
+}
+
+bool gpu_rows(const Plan *plan, Kernel *k) {
+    Arena *a = plan->arena;
+    const Options *o = plan->options;
     Product *p = &k->product;
     const Coordinate *of = p->of;
     const bool turned = of[COORD_N].size < of[COORD_M].size;
     if (turned) product_turn(p);
-    const ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(k), way_of(a, k) };
+    ProductShape s = { of[COORD_B].size, of[COORD_M].size, of[COORD_N].size, gpu_terms(k), way_of(a, k), 0 };
+    s.bytes = bytes_of(plan, p);
     RowThreads best = { 0 };
     double least = 0;
     for (const RowThreads *form = gpu_row_forms; form < gpu_row_forms + ROW_FORMS && s.wide >= 0; form++)

@@ -9,6 +9,7 @@ void gpu_share(Arena *a, Kernel *k);                    // k->loop of sums that 
 void gpu_scatter(Arena *a, Kernel *k);                  // scatter.c: updates that may meet, by many threads
 void gpu_join(Plan *p);                                 // join.c: loop kernels of the same few points become one
 void gpu_append(Plan *p);                               // append.c: what is made of a product's elements joins it
+void gpu_prepare(Plan *p);                              // prepare.c: products of few rows make norms themselves
 void gpu_sort(Kernel *k);                               // sort.c: a called sort, as shaders
 // rowwise.c: the kernel's reductions as those of rows, which its first `outer` axes count; by_point: neighbours in
 // memory lie in neighbouring rows; shared: several workgroups may share a row; NULL: they are not
@@ -28,7 +29,7 @@ void gpu_halves(Plan *p);                               // halves.c: --precision
 // product.c: a loop kernel as a product, whatever its sizes; NULL: it is none
 Kernel *product_of(Arena *a, const Kernel *loop);
 void product_turn(Product *p);                          // columns are rows and rows columns
-bool gpu_rows(Arena *a, Kernel *product, const Options *o);     // rows.c: a product of few rows: its holes
+bool gpu_rows(const Plan *p, Kernel *product);          // rows.c: a product of few rows: its holes
 void product_lift(Kernel *k);                           // what of its factors' indices the terms do not change: own[]
 // blocks.c: a loop kernel that is a product as large as the template wants becomes one, with its holes filled
 bool gpu_product(const Plan *p, Kernel *k);
