@@ -99,9 +99,9 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
         for (ptrdiff_t t = t0; t < t1 && first_panel < end_panel; t++) {
             const float *pixel[POINTS];
-            const ptrdiff_t n = n0 + t / IMAGE, down = t % IMAGE / ACROSS * TH - PH, left = t % ACROSS * TW - PW;
+            const ptrdiff_t n = n0 + t / IMAGE, top = t % IMAGE / ACROSS * TH - PH, left = t % ACROSS * TW - PW;
             for (ptrdiff_t i = 0; i < POINTS; i++) {
-                const ptrdiff_t y = down + i / SIZE_W, x = left + i % SIZE_W;
+                const ptrdiff_t y = top + i / SIZE_W, x = left + i % SIZE_W;
                 pixel[i] = y >= 0 && y < IH && x >= 0 && x < IW ? X + n * XN + y * XH + x * XW : zeros;
             }
             burn_wino_in(SIZE_H, SIZE_W, v + (t - t0) * VP, V_STEP, pixel, IC, half);
