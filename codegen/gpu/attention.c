@@ -166,7 +166,6 @@ static void units(Printing *p, Shader *out) {
             wide ? "0u" : glsl_bits_text(p, out->matrices, element_text(p, i)) };
         holes[n++] = (Hole){ arena_printf(a, "%s8", names[i]), coordinates[i], wide ? eight_text(p, i) : "uvec4(0u)" };
     }
-    holes[n++] = (Hole){ "BITS", "x", glsl_bits_text(p, out->matrices, "x") };
     n = print_common(p, &body, holes, n);
     glsl_fill_units(p, &body, "glsl/attention_mma.comp", n, holes);
     glsl_shader(p, GLSL_MATRICES "#extension GL_KHR_shader_subgroup_shuffle : require\n", "", body.at, out);

@@ -15,6 +15,7 @@ const int MARKED_M = 0x10010, MARKED_N = 0x20010, MARKED_K = 0x30010, MARKED_BYT
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_K>
 #define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, MARKED_K, MARKED_N>
 #define MATRIX_C fcoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>
+#define MATRIX_R fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_N>        // sums, rounded
 #endif
 
 /* The line of a block that vector i is of, where lines have so many. Eight neighbours are written at once: where lines

@@ -85,7 +85,7 @@ attention("attention", 1, 2, 2, 80, 32)
 attention("attention_masked", 1, 6, 2, 130, 64, banded=True)
 attention("attention_odd", 2, 3, 3, 37, 19)
 attention("attention_wide", 1, 70, 70, 70, 128)         # 32 queries at a time
-attention("attention_many", 2, 140, 140, 40, 16)        # two tiles of queries a subgroup
+attention("attention_many", 4, 140, 140, 40, 16)        # two tiles of queries a subgroup
 
 product("product", 40, 64, 48)
 product("product_turned", 40, 64, 48, transB=1)

@@ -40,7 +40,9 @@ static const char types[] =
     "#define LOAD(x, from, first, step, is_turned) x = Factor(first, step, is_turned)\n"
     "#define STORE(x, to, first, step, is_turned) [[dont_unroll]] for (int sum = 0; sum < 8; sum++) { \\\n"
     "        const int of_it = LANE * 8 + sum; \\\n"
-    "        to[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4] = AS_WORD(x.e[sum]); }\n";
+    "        to[(first) + of_it / 16 * (step) + of_it % 16 / 4][of_it % 4] = AS_WORD(x.e[sum]); }\n"
+    "#define STORE_ROUNDED(x, first, step) [[dont_unroll]] for (int two = 0; two < 4; two++) \\\n"
+    "        block[(first) + LANE / 2 * (step) + LANE % 2][two] = PACKED(x.e[two * 2], x.e[two * 2 + 1]);\n";
 
 // behind the shader's shared memory, `block`
 static const char product[] =
@@ -92,6 +94,7 @@ static const struct { const char *from, *to; } words[] = {
     { "icoopmatNV<8, gl_ScopeSubgroup, MARKED_M, MARKED_BYTES>", "Factor" },
     { "icoopmatNV<8, gl_ScopeSubgroup, MARKED_BYTES, MARKED_N>", "Factor" },
     { "icoopmatNV<32, gl_ScopeSubgroup, MARKED_M, MARKED_N>", "Sums" },
+    { "fcoopmatNV<16, gl_ScopeSubgroup, MARKED_M, MARKED_N>", "Sums" },
     { "MATRIX_C(", "sums_of(" },
     { "coopMatLoadNV(", "LOAD(" },
     { "coopMatStoreNV(", "STORE(" },
@@ -99,6 +102,8 @@ static const struct { const char *from, *to; } words[] = {
     { "#define SUM_OF(x, y) ((x) + (y))\n", "" },
     { "#define LOAD_SUMS(x, from, step) coopMatLoadNV(x, block, from, step, false);\n", "" },
     { "#define LOAD_KEPT(x, from, step) coopMatLoadNV(x, block, from, step, false);\n", "" },
+    { "#define STORE_ROUNDED(x, from, step) { \\\n        const MATRIX_R rounded = MATRIX_R(x); \\\n"
+      "        coopMatStoreNV(rounded, block, from, step, false); \\\n    }\n", "" },
     { "#define MATRIX_KEPT MATRIX_A\n", "#define MATRIX_KEPT Kept\n" },
     { "#define ELEMENT(x, i) x[i]\n", "#define ELEMENT(x, i) x.e[i]\n" },
     { "subgroupBarrier()", "barrier()" },
@@ -116,8 +121,10 @@ static char *emulated(const char *glsl, bool bf16) {
         size_t i = 0;
         // behind the last of the extensions, which have to come first
         if (!typed && (from == glsl || from[-1] == '\n') && *from != '#') {
-            at += sprintf(at, "#define HALF(h) %s\n%s",
-                bf16 ? "uintBitsToFloat((h) << 16)" : "unpackHalf2x16(h).x", types);
+            at += sprintf(at, "#define HALF(h) %s\n#define PACKED(x, y) %s\n%s",
+                bf16 ? "uintBitsToFloat((h) << 16)" : "unpackHalf2x16(h).x",
+                bf16 ? "(floatBitsToUint(x) + 0x8000u >> 16 | floatBitsToUint(y) + 0x8000u & 0xFFFF0000u)" :
+                       "packHalf2x16(vec2(x, y))", types);
             typed = true;
         }
         if (!strncmp(from, "void main()", 11)) at += sprintf(at, "%s", product);

@@ -132,10 +132,15 @@ bool gpu_attends(const Kernel *k, const Options *o) {
     return best_block(s) && (!o->precision || o->no_units || suits_units(s) || beats_products(s));
 }
 
-// Always four subgroups: one, two and eight of them were no faster on an H200, with 128 to 2,048 queries.
+// Always four subgroups: one, two and eight of them were no faster on an H200, with 128 to 2,048 queries. Of two tiles
+// of queries each block of keys and values feeds twice as much, where registers have room for them and workgroups for
+// all cores are left.
 static AttentionUnits units_of(const Plan *p, const Kernel *k) {
+    enum { SHORT = 64, EACH_CORE = 4 };
     const Attention *s = &k->attention;
-    const AttentionUnits u = { .tiles = 1, .subgroups = 4, .keys = 32 };
+    AttentionUnits u = { .tiles = 1, .subgroups = 4, .keys = 32 };
+    const int64_t groups = s->batch[0] * s->batch[1] * s->batch[2] * ceil_div(s->m, 16 * 2 * u.subgroups);
+    if (s->k <= SHORT && s->d <= SHORT && groups >= EACH_CORE * (int64_t)gpu_machine.cores) u.tiles = 2;
     if (!p->options->precision || p->options->no_units || p->parent || !suits_units(s)) return (AttentionUnits){ 0 };
     for (int i = 0; i < 3; i++)
         if (!gpu_is_half(p, k->operand[i])) return (AttentionUnits){ 0 };
