@@ -94,9 +94,8 @@ Lanes glsl_lanes_along(Printing *p, int axis);          // of a product's result
 Lanes glsl_lanes_of_term(Printing *p, int axis, int lanes, const Expr *term);
 Lanes glsl_lanes_of_sums(Printing *p, int axis, int lanes);
 void glsl_print_lanes(Printing *p, const Lanes *l, Text *out);
-// w0, w1, ... of those of its loads that `which` has bits of; otherwise: what they are where a load is of none, or NULL
-void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise, unsigned which);
-enum { ALL_LOADS = -1 };
+// w0, w1, ... of its loads; otherwise: what they are where a load is of none, or NULL
+void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise);
 bool glsl_windows(Printing *p, Shader *out);            // windows.c; false: it is to be a loop
 // a thread's place, `outer` axes of it
 void glsl_print_thread(const Printing *p, Text *out, const Shader *s, int outer);

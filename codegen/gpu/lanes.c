@@ -218,7 +218,7 @@ static const char *whole_type(const Printing *p, const Lanes *l, int i) {
 }
 
 // w0, w1, ...: what is read of values that have several elements together, from `first` on.
-void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise, unsigned which) {
+void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const *otherwise) {
     const Kernel *k = p->kernel;
     Dialect d = glsl_dialect(p);
     p->lanes = l->n;
@@ -227,7 +227,6 @@ void glsl_print_whole(Printing *p, const Lanes *l, Text *out, const char *const 
     d.store = keep_whole;
     for (p->lane_at = 0; p->lane_at < l->loads; p->lane_at++) {
         const Expr *e = l->load[p->lane_at];
-        if (!(which >> p->lane_at & 1)) continue;
         const Store s = { k->stores.at[0].value, expr_index(k->exprs, 0), NULL, (Expr *)(uintptr_t)e, RED_NONE };
         text_printf(out, "    %s w%d%s%s;\n    {\n", whole_type(p, l, p->lane_at), p->lane_at, otherwise ? " = " : "",
             otherwise ? otherwise[p->lane_at] : "");
@@ -245,7 +244,7 @@ void glsl_print_lanes(Printing *p, const Lanes *l, Text *out) {
     else if (k->axes.at[l->axis].extent == l->n) text_printf(out, "    const int first = 0;\n");
     else text_printf(out, "    const int first = i%d * %d;\n", l->axis, l->n);
     p->lanes = l->n;
-    glsl_print_whole(p, l, out, NULL, (unsigned)ALL_LOADS);
+    glsl_print_whole(p, l, out, NULL);
     for (int i = 0; i < k->stores.n; i++)
         text_printf(out, "    %s r%d[%d];\n", d.type(k->stores.at[i].value->type.dtype), i, l->n);
     d.load = glsl_load_lane;

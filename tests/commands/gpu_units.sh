@@ -48,11 +48,6 @@ window("window_depthwise", [1, 40, 17, 15], node("Conv", ["h", "w", "b"], ["p"],
                                                  pads=[2] * 4, group=40), lambda v: (v - 1) // 2 + 1,
        w=[40, 1, 5, 5], b=[40])
 
-# many points: a strip of a row to a thread, the last one shorter, and without points outside
-window("strip_max", [1, 8, 363, 365], node("MaxPool", ["h"], ["p"], kernel_shape=[3, 3], pads=[1] * 4), lambda v: v)
-window("strip_depthwise", [1, 8, 366, 366], node("Conv", ["h", "w", "b"], ["p"], kernel_shape=[3, 3], group=8),
-       lambda v: v - 2, w=[8, 1, 3, 3], b=[8])
-
 def product(name, m, k, n, **attributes):
     write(name, [node("Tanh", ["x"], ["t"]), node("Gemm", ["t", "w", "b"], ["s"], **attributes),
                  node("Relu", ["s"], ["r"]), node("MatMul", ["r", "v"], ["y"])], [m, k], [m, 16],
@@ -114,7 +109,7 @@ python3 "$here/waves.py" conv_window 2e-2
 result $? "and with the portable target"
 
 # sums over windows whose channels lie last
-for model in window_max window_depthwise strip_max strip_depthwise; do
+for model in window_max window_depthwise; do
     "$plain" run $model/model.onnx --input x=$model/x.npy --target portable --output $model/want >out 2>err
     status 0 "$model" "$burncc" run $model/model.onnx --input x=$model/x.npy --target vulkan --precision f16 \
         --output $model/got
@@ -123,8 +118,6 @@ for model in window_max window_depthwise strip_max strip_depthwise; do
     "$burncc" $model/model.onnx --target vulkan --precision f16 --dump glsl >out 2>err
     grep -q 'float sums\[[48]\];' out
     result $? "$model has lanes"
-    [ "$(grep -c 'const int strip = ' out)" = $([ "${model#strip}" = "$model" ] && echo 0 || echo 1) ]
-    result $? "$model has strips, or none"
 done
 
 # records of blocks that no table has
