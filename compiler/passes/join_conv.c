@@ -33,6 +33,13 @@ static Value *beside_channels(const Node *n, double *number) {
     return NULL;
 }
 
+// Is there a convolution with known weights below v's constants? Then no more channels than numbers in memory.
+static bool adds_conv(const Joiner *j, const Value *v) {
+    while (used_once(j, v) && v->def && v->def->op == OP_Add && !v->def->in[0]->data != !v->def->in[1]->data)
+        v = v->def->in[v->def->in[0]->data ? 1 : 0];
+    return v->def && v->def->op == OP_Conv && v->def->in[1]->data;
+}
+
 static bool term_of(const Joiner *j, Value *v, Term *term) {
     const int64_t channels = v->type.dim[1];
     double *number = NEW_ARRAY(j->r.scratch, double, channels);
@@ -149,6 +156,7 @@ static void join_graph(Joiner *j, Graph *g) {
         if (!type_equal(&n->in[0]->type, type) || !type_equal(&n->in[1]->type, type)) continue;
         const int id = n->out[0]->id;
         if (id < j->n_uses && j->user[id] && j->user[id]->op == OP_Round) continue;     // see fold_conv.c
+        if (!adds_conv(j, n->in[0]) && !adds_conv(j, n->in[1])) continue;
         Term a, b;
         int64_t at[MAX_RANK];
         if (!term_of(j, n->in[0], &a) || !term_of(j, n->in[1], &b)) continue;
