@@ -325,7 +325,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
         if (!n->in[i]) continue;
         VEC_PUSH(a, k->call.args, n->in[i]);
         kernel_read(a, k, n->in[i]);
-        k->traffic += type_bytes_upper(p->graph, &n->in[i]->type);
+        kernel_moves(k, type_bytes_upper(p->graph, &n->in[i]->type));
     }
     for (int i = 0; i < n->n_out; i++) {
         const char *name = row && i < (int)COUNT(row->wanted) ? row->wanted[i] : NULL;
@@ -333,7 +333,7 @@ Kernel *kernel_call(const Plan *p, Node *n, const bool *wanted) {
         if (!n->out[i] || (name && !wanted[i])) continue;
         VEC_PUSH(a, k->call.args, n->out[i]);
         VEC_PUSH(a, k->writes, n->out[i]);
-        k->traffic += type_bytes_upper(p->graph, &n->out[i]->type);
+        kernel_moves(k, type_bytes_upper(p->graph, &n->out[i]->type));
     }
     if (row) row->fill(&c);
     return k;

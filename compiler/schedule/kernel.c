@@ -109,9 +109,12 @@ static void survey(Survey *w, Expr *e, bool counted) {
     for (int i = 0; i < 3; i++) survey(w, e->a[i], counted);
 }
 
-static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
-    int64_t bytes = type_bytes_upper(g, &v->type);
+void kernel_moves(Kernel *k, int64_t bytes) {
     k->traffic = bytes > INT64_MAX - k->traffic ? INT64_MAX : k->traffic + bytes;
+}
+
+static void add_traffic(const Graph *g, Kernel *k, const Value *v) {
+    kernel_moves(k, type_bytes_upper(g, &v->type));
 }
 
 void kernel_finish(Arena *a, Kernel *k, Fusion *f) {

@@ -292,6 +292,7 @@ static void carry_in_place(Plan *p) {
         if (uses || out->data || out->graph != g || out->is_input || !type_equal(&in->type, &out->type)) continue;
         Buffer *from = plan_value(p, in).buffer, *to = plan_value(p, out).buffer;
         if (from->place != PLACE_WORK || to->place != PLACE_WORK || from == to) continue;
+        if (to->first >= p->kernels.n) continue;                // of no elements: nobody makes it
         for (int k = 0; k < p->kernels.n; k++)
             for (int j = 0; j < p->kernels.at[k]->reads.n; j++)
                 if (p->kernels.at[k]->reads.at[j] == in) last = k;

@@ -266,7 +266,7 @@ void plan_kept(const Plan *p, Text *out, int shown) {
 
 void plan_report(const Plan *p, Text *out) {
     double flops = 0;
-    int64_t traffic = 0;
+    double traffic = 0;
     text_printf(out, "%-44s %-9s %12s %12s %12s  fused\n", "kernel", "kind", "operations", "traffic", "live bytes");
     for (int i = 0; i < p->kernels.n; i++) {
         const Kernel *k = p->kernels.at[i];
@@ -279,10 +279,10 @@ void plan_report(const Plan *p, Text *out) {
         if (k->choice) text_printf(out, ", %s%s", k->choice, k->tuned ? " (from records)" : "");
         text_printf(out, "\n");
         flops += k->flops;
-        traffic += k->traffic;
+        traffic += (double)k->traffic;
     }
     text_printf(out, "%d kernels, %.3g operations, traffic ", p->kernels.n, flops);
-    human(out, (double)traffic);
+    human(out, traffic);
     text_printf(out, ", weights ");
     human(out, (double)p->weight_bytes);
     text_printf(out,

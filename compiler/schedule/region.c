@@ -42,7 +42,7 @@ static void take_body(Arena *a, Kernel *k, Plan *body) {
         for (int j = 0; inner->kind == KERNEL_REGION && j < inner->region.packs.n; j++)
             VEC_PUSH(a, k->region.packs, inner->region.packs.at[j]);
         k->flops += inner->flops;
-        k->traffic += inner->traffic;
+        kernel_moves(k, inner->traffic);
         int64_t times = iterations(k->anchor);
         k->string_bytes += inner->string_bytes > MAX_POOL / times ? MAX_POOL : inner->string_bytes * times;
     }

@@ -105,6 +105,7 @@ Kernel *kernel_attention_grad(Arena *a, Fusion *inside, Node *n);
 void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
+void kernel_moves(Kernel *k, int64_t bytes);             // so much more is read or written; saturates
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
 
 // recompute.c: a matrix product of one term for each element, as the gradient of a dense layer's weights from one
