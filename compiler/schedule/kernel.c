@@ -60,10 +60,14 @@ Kernel *kernel_keep(const Plan *p, const Kernel *built) {
 // ---------------------------------------------------------------- what a finished kernel reads
 typedef struct Survey { Arena *arena; Kernel *kernel; Graph *graph; bool *seen; double flops; } Survey;
 
-void kernel_read(Arena *a, Kernel *k, Value *v) {
+bool kernel_reads(const Kernel *k, const Value *v) {
     for (int i = 0; i < k->reads.n; i++)
-        if (k->reads.at[i] == v) return;
-    VEC_PUSH(a, k->reads, v);
+        if (k->reads.at[i] == v) return true;
+    return false;
+}
+
+void kernel_read(Arena *a, Kernel *k, Value *v) {
+    if (!kernel_reads(k, v)) VEC_PUSH(a, k->reads, v);
 }
 
 static void add_load(Arena *a, Kernel *k, Value *v) {

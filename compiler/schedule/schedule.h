@@ -105,6 +105,7 @@ Kernel *kernel_attention_grad(Arena *a, Fusion *inside, Node *n);
 void attention_keys(const Graph *g, Kernel *kernel, Expr *key, Dim count);
 
 void kernel_read(Arena *a, Kernel *k, Value *v);         // notes a materialised value that it reads, once
+bool kernel_reads(const Kernel *k, const Value *v);
 void kernel_moves(Kernel *k, int64_t bytes);             // so much more is read or written; saturates
 void kernel_sizes(Arena *a, Kernel *k, Graph *g, Dim d); // notes the symbols of a size that it needs, each once
 

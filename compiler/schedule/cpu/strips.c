@@ -137,12 +137,6 @@ static bool reads_rows(const Member *m, Member *next) {
         && (c->batch == 1 || c->x_batch == c->in[1] * c->x_axis[1]) && c->batch * c->in[1] * c->in[2] == m->total;
 }
 
-static bool reads(const Kernel *k, const Value *v) {
-    for (int i = 0; i < k->reads.n; i++)
-        if (k->reads.at[i] == v) return true;
-    return false;
-}
-
 // Both are templates of one input, as the shortcut of a residual block and its first layer are.
 static bool shares_input(const Trial *t, const Kernel *k) {
     bool shares = false;
@@ -160,7 +154,7 @@ static bool joins(const Trial *t, Member *next) {
         const Member *m = &t->m[i];
         const Value *v = m->k->writes.at[0];
         const Buffer *there = plan_value(p, v).buffer;
-        if (!reads(next->k, v)) continue;
+        if (!kernel_reads(next->k, v)) continue;
         if (there && there->place == PLACE_ALIAS) return false;
         if (next->beside < 0 && adds(p, m, next)) next->beside = i;
         else if (next->from < 0 && reads_rows(m, next)) next->from = i;

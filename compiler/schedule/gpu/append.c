@@ -162,12 +162,6 @@ static int number_of(const Steps *s, const Plan *p, Value *v) {
     return i;
 }
 
-static bool reads(const Kernel *k, const Value *v) {
-    for (int i = 0; i < k->reads.n; i++)
-        if (k->reads.at[i] == v) return true;
-    return false;
-}
-
 // May the kernel at `at` become part of the one at `into`, before all that lies between?
 static bool may_move(const Steps *s, const bool *gone, int into, int at, int between) {
     if (meet(&s->at[into], &s->at[at], between)) return false;
@@ -186,7 +180,7 @@ static void append_to(const Steps *s, const Plan *p, bool *gone, int into) {
     for (int at = into + 1; at < s->n && at < into + FAR; at++) {
         Appending a = { .plan = p, .from = p->kernels.at[s->at[at].kernel], .into = k };
         Value *between = k->stores.at[0].value;
-        if (gone[at] || s->at[at].kernels > 1 || !reads(a.from, between)) continue;
+        if (gone[at] || s->at[at].kernels > 1 || !kernel_reads(a.from, between)) continue;
         if (!fits(&a) || !may_move(s, gone, into, at, number_of(s, p, between))) continue;
         append(&a);
         use_too(s, &s->at[into], &s->at[at]);

@@ -116,12 +116,6 @@ static bool is_output(const Plan *p, Value *v) {
     return b->place != PLACE_WORK || b->value != v;
 }
 
-static bool reads(const Kernel *k, const Value *v) {
-    for (int i = 0; i < k->reads.n; i++)
-        if (k->reads.at[i] == v) return true;
-    return false;
-}
-
 // Does the step write what the norm reads?
 static bool disturbs(const Step *s, const Step *norm) {
     for (int i = 0; i < s->uses.n; i++)
@@ -141,7 +135,7 @@ static int find_readers(const Preparing *s, int at, const Rowwise *r, int *out) 
         disturbed = disturbed || disturbs(step, &s->steps->at[at]);
         for (int m = 0; m < step->kernels; m++) {
             const Kernel *k = s->plan->kernels.at[step->kernel + m];
-            if (!reads(k, v)) continue;
+            if (!kernel_reads(k, v)) continue;
             const int values = k->reads.n + k->writes.n + kernel_at(s, at)->reads.n;
             if (n == MOST_READERS || step->kernels > 1 || disturbed || values > MOST_VALUES) return 0;
             if (!takes(s->scratch, k, r, v)) return 0;
