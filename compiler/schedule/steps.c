@@ -15,13 +15,26 @@ static int number(Steps *s, const Plan *p, Value *v) {
     return s->buffers.n - 1;
 }
 
-static void use(const Steps *s, Step *at, int buffer, bool write) {
+static void use(Arena *a, Step *at, int buffer, bool write) {
     for (int i = 0; i < at->uses.n; i++)
         if (at->uses.at[i].buffer == buffer) {
             at->uses.at[i].write |= write;
             return;
         }
-    VEC_PUSH(s->a, at->uses, (Access){ buffer, write });
+    VEC_PUSH(a, at->uses, (Access){ buffer, write });
+}
+
+bool step_meets(const Step *x, const Step *y, int but) {
+    for (int i = 0; i < x->uses.n; i++)
+        for (int j = 0; j < y->uses.n; j++)
+            if (x->uses.at[i].buffer == y->uses.at[j].buffer && x->uses.at[i].buffer != but
+                && (x->uses.at[i].write || y->uses.at[j].write))
+                return true;
+    return false;
+}
+
+void step_use_too(Arena *a, Step *into, const Step *from) {
+    for (int i = 0; i < from->uses.n; i++) use(a, into, from->uses.at[i].buffer, from->uses.at[i].write);
 }
 
 // Fields change once the loss is known, which may forbid it.
@@ -30,7 +43,7 @@ static void wait_for_loss(Steps *s, const Plan *p, Step *at, const Kernel *k) {
     for (int i = 0; i < k->writes.n; i++)
         updates |= k->writes.at[i]->role == ROLE_PARAM || k->writes.at[i]->role == ROLE_STATE;
     for (int i = 0; updates && i < p->graph->outputs.n; i++)
-        if (p->graph->outputs.at[i]->role == ROLE_LOSS) use(s, at, number(s, p, p->graph->outputs.at[i]), false);
+        if (p->graph->outputs.at[i]->role == ROLE_LOSS) use(s->a, at, number(s, p, p->graph->outputs.at[i]), false);
 }
 
 static void read_kernel(Steps *s, const Plan *p, Step *at, const Kernel *k) {
@@ -40,7 +53,7 @@ static void read_kernel(Steps *s, const Plan *p, Step *at, const Kernel *k) {
         Value *v = write ? k->writes.at[j - k->reads.n] : k->reads.at[j];
         if (v->data) continue;
         int b = number(s, p, v);
-        use(s, at, b, write);
+        use(s->a, at, b, write);
         if (!write && s->in_work.at[b] && kernel_in_place(s->a, k, v)) VEC_PUSH(s->a, at->reuse, b);
     }
     wait_for_loss(s, p, at, k);

@@ -22,6 +22,9 @@ typedef struct Steps {
 } Steps;
 
 const Steps *steps_read(Arena *a, const Plan *p);
+// Does one of them write what the other uses, buffer number `but` (or -1) aside?
+bool step_meets(const Step *x, const Step *y, int but);
+void step_use_too(Arena *a, Step *into, const Step *from);      // what `from` uses, `into` uses too
 static inline int64_t steps_bytes(const Steps *s, int buffer) {
     return s->in_work.at[buffer] ? s->buffers.at[buffer]->bytes : 0;
 }

@@ -145,15 +145,6 @@ static void append(Appending *s) {
 }
 
 // ---------------------------------------------------------------- where to
-static bool meet(const Step *x, const Step *y, int but) {
-    for (int i = 0; i < x->uses.n; i++)
-        for (int j = 0; j < y->uses.n; j++)
-            if (x->uses.at[i].buffer == y->uses.at[j].buffer && x->uses.at[i].buffer != but
-                && (x->uses.at[i].write || y->uses.at[j].write))
-                return true;
-    return false;
-}
-
 static int number_of(const Steps *s, const Plan *p, Value *v) {
     int64_t at;
     const Buffer *b = buffer_owner(buffer_of(p, v), &at);
@@ -164,14 +155,10 @@ static int number_of(const Steps *s, const Plan *p, Value *v) {
 
 // May the kernel at `at` become part of the one at `into`, before all that lies between?
 static bool may_move(const Steps *s, const bool *gone, int into, int at, int between) {
-    if (meet(&s->at[into], &s->at[at], between)) return false;
+    if (step_meets(&s->at[into], &s->at[at], between)) return false;
     for (int i = into + 1; i < at; i++)
-        if (!gone[i] && meet(&s->at[i], &s->at[at], -1)) return false;
+        if (!gone[i] && step_meets(&s->at[i], &s->at[at], -1)) return false;
     return true;
-}
-
-static void use_too(const Steps *s, Step *into, const Step *from) {
-    for (int i = 0; i < from->uses.n; i++) VEC_PUSH(s->a, into->uses, from->uses.at[i]);
 }
 
 static void append_to(const Steps *s, const Plan *p, bool *gone, int into) {
@@ -183,7 +170,7 @@ static void append_to(const Steps *s, const Plan *p, bool *gone, int into) {
         if (gone[at] || s->at[at].kernels > 1 || !kernel_reads(a.from, between)) continue;
         if (!fits(&a) || !may_move(s, gone, into, at, number_of(s, p, between))) continue;
         append(&a);
-        use_too(s, &s->at[into], &s->at[at]);
+        step_use_too(s->a, &s->at[into], &s->at[at]);
         gone[at] = true;
     }
 }

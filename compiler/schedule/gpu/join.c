@@ -173,23 +173,6 @@ static void join(const Joining *j, const Kernel *from, Kernel *into, const int *
 }
 
 // ---------------------------------------------------------------- where to
-static bool meet(const Step *a, const Step *b) {
-    for (int x = 0; x < a->uses.n; x++)
-        for (int y = 0; y < b->uses.n; y++)
-            if (a->uses.at[x].buffer == b->uses.at[y].buffer && (a->uses.at[x].write || b->uses.at[y].write))
-                return true;
-    return false;
-}
-
-static void use_too(const Joining *j, Step *into, const Step *from) {
-    for (int y = 0; y < from->uses.n; y++) {
-        int x = 0;
-        while (x < into->uses.n && into->uses.at[x].buffer != from->uses.at[y].buffer) x++;
-        if (x == into->uses.n) VEC_PUSH(j->scratch, into->uses, from->uses.at[y]);
-        else into->uses.at[x].write |= from->uses.at[y].write;
-    }
-}
-
 // Joins step `at` to one before it; false: there is none.
 static bool join_step(const Joining *j, int at) {
     Step *steps = j->steps->at;
@@ -198,11 +181,11 @@ static bool join_step(const Joining *j, int at) {
     if (!is_simple(from) || from->axes.n > 60) return false;
     for (int i = at - 1; i >= 0; i--) {
         if (j->gone[i]) continue;
-        const bool stop = meet(&steps[i], &steps[at]), may = sums(from) ? !stop : stop;
+        const bool stop = step_meets(&steps[i], &steps[at], -1), may = sums(from) ? !stop : stop;
         Kernel *into = kernel_at(j, i);
         if (may && steps[i].kernels == 1 && fits(j, from, into, to)) {
             join(j, from, into, to);
-            use_too(j, &steps[i], &steps[at]);
+            step_use_too(j->scratch, &steps[i], &steps[at]);
             return true;
         }
         if (stop) return false;
