@@ -64,6 +64,7 @@ size_t dtype_size(DType d);                             // bytes per element in 
 unsigned dtype_bits(DType d);                           // of an element; below 8: that many of its byte
 DClass dtype_class(DType d);
 bool dtype_is_float(DType d);                           // any width
+bool dtype_is_byte(DType d);                            // an integer of 8 bits, signed or not
 bool dtype_is_int(DType d);                             // signed or unsigned, any width; not bool
 bool dtype_is_small_float(DType d);                     // f16, bf16, f8*, f6*, f4: computed in f32, rounded when stored
 DType dtype_wide(DType d);                              // what d is computed in: f32 for small floats, else d

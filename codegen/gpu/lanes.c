@@ -23,8 +23,7 @@ typedef struct Look {
     const Expr *found[MAX_LANES_READ]; int n;           // loads of all lanes
 } Look;
 
-static bool is_byte(DType d) { return d == DT_U8 || d == DT_I8; }
-static bool is_read_wide(DType d) { return d == DT_F32 || d == DT_F16 || d == DT_BF16 || is_byte(d); }
+static bool is_read_wide(DType d) { return d == DT_F32 || d == DT_F16 || d == DT_BF16 || dtype_is_byte(d); }
 
 // Is axis i of an expression the one of the lanes? A product's indices have numbers as well, which go with the last of
 // their digits (plan.h).
@@ -89,8 +88,8 @@ static bool can(Look *l) {
         const Store *s = &k->stores.at[i];
         const DType d = layout_element(l->p->layout, s->value);
         const DType of = s->value->type.dtype;
-        l->ok = !s->guard && s->op == RED_NONE && (of == DT_F32 || is_byte(d))
-            && (d == DT_F32 || is_byte(d) ? l->lanes == 4 : d == DT_F16 || d == DT_BF16)
+        l->ok = !s->guard && s->op == RED_NONE && (of == DT_F32 || dtype_is_byte(d))
+            && (d == DT_F32 || dtype_is_byte(d) ? l->lanes == 4 : d == DT_F16 || d == DT_BF16)
             && lies_in_order(l, s->value, s->index, true);
         look(l, s->expr);
         for (int j = 0; j < i; j++) l->ok = l->ok && k->stores.at[j].value != s->value;
@@ -190,9 +189,9 @@ static void store_whole(void *ctx, Text *out, const Store *s, const char *index,
     p->written[layout_binding(p->layout, s->value)] = true;
     for (int i = 0; i < p->lanes; i++) {
         const char *lane = arena_printf(p->arena, "r%d[%d]", at, i);
-        const char *next = i + 1 == p->lanes ? ");" : is_byte(d) ? " | " : d == DT_F32 || i % 2 ? ", " : " | ";
+        const char *next = i + 1 == p->lanes ? ");" : dtype_is_byte(d) ? " | " : d == DT_F32 || i % 2 ? ", " : " | ";
         if (d == DT_F32) text_printf(out, "%s%s", lane, next);
-        else if (is_byte(d)) text_printf(out, "(uint(%s) & 255u) << %d%s", lane, 8 * i, next);
+        else if (dtype_is_byte(d)) text_printf(out, "(uint(%s) & 255u) << %d%s", lane, 8 * i, next);
         else text_printf(out, i % 2 ? "%s << 16%s" : "%s%s", glsl_bits_text(p, d, lane), next);
     }
 }

@@ -45,6 +45,7 @@ unsigned dtype_bits(DType d) {
 
 DClass dtype_class(DType d) { return dtype_rows[d].class; }
 bool dtype_is_float(DType d) { return dtype_rows[d].class == CLASS_FLOAT; }
+bool dtype_is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
 bool dtype_is_int(DType d) { return dtype_rows[d].class == CLASS_INT || dtype_rows[d].class == CLASS_UINT; }
 bool dtype_is_small_float(DType d) { return dtype_is_float(d) && d != DT_F32 && d != DT_F64; }
 DType dtype_wide(DType d) { return dtype_is_small_float(d) ? DT_F32 : d; }

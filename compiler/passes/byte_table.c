@@ -26,7 +26,7 @@ typedef struct Table {
 
 // All bytes, in the order of their bits; all of 16 bits, from the lowest up.
 static Value *all_of(Graph *g, DType d) {
-    int64_t count = is_byte(d) ? BYTES : HALVES;
+    int64_t count = dtype_is_byte(d) ? BYTES : HALVES;
     Tensor *t = tensor_new(g->arena, type_make(d, 1, &(Dim){ count }));
     for (int64_t i = 0; i < count; i++)
         tensor_set_i(t, i, is_half(d) ? i + lowest(d) : d == DT_I8 && i > INT8_MAX ? i - BYTES : i);
@@ -40,7 +40,7 @@ static Value *computed(Graph *g, Table *t, Value *v) {
     Value *c = requantize_known(v);
     Node *n = v->def;
     if (c) return const_splat(c, &number) ? b_scalar(g, c->type.dtype, number) : NULL;
-    if ((is_byte(v->type.dtype) || is_half(v->type.dtype)) && (!t->q || t->q == v)) {
+    if ((dtype_is_byte(v->type.dtype) || is_half(v->type.dtype)) && (!t->q || t->q == v)) {
         t->q = v;
         return all_of(g, v->type.dtype);
     }
@@ -139,7 +139,7 @@ Value *table_of_byte(Graph *g, Value *v, const Steps *s) {
     Value *all = of_all(g, &t, v), *table = all ? requantize_known(made_of(g, all, s)) : NULL;
     arena_free(t.scratch);
     if (!table || !t.q || table->type.rank != 1 || !type_same_shape(&t.q->type, &v->type)) return NULL;
-    if (is_byte(t.q->type.dtype)) return b_gather(g, table, index_of(g, t.q), 0);
+    if (dtype_is_byte(t.q->type.dtype)) return b_gather(g, table, index_of(g, t.q), 0);
     Value *real = requantize_known(all);
     return real ? parabola_of_half(g, t.q, real, table, s) : NULL;
 }
@@ -154,7 +154,7 @@ static Value *falling(Graph *g, double scale, int bits) {
 
 // exp(-below scale) in units of 2^-bits, below: bytes or 16 bits
 static Value *falls(Graph *g, Value *below, double scale, int bits) {
-    if (is_byte(below->type.dtype)) return b_gather(g, falling(g, scale, bits), below, 0);
+    if (dtype_is_byte(below->type.dtype)) return b_gather(g, falling(g, scale, bits), below, 0);
     Value *high = b_map(g, "u8(i32(x) >> 8)", "x", 1, &below), *low = b_map(g, "u8(i32(x) & 255)", "x", 1, &below);
     Value *coarse = b_gather(g, falling(g, BYTES * scale, bits), high, 0),
           *fine = b_gather(g, falling(g, scale, FINE), low, 0);
@@ -168,7 +168,8 @@ Value *softmax_of_bytes(Graph *g, const Node *n, Value *q, double scale, const S
     int bits = 21;
     if (axis < 0) axis += x->rank;
     bool half = is_half(q->type.dtype);
-    if ((!is_byte(q->type.dtype) && !half) || !type_same_shape(&q->type, x) || !dim_is_const(x->dim[axis])) return NULL;
+    if ((!dtype_is_byte(q->type.dtype) && !half) || !type_same_shape(&q->type, x) || !dim_is_const(x->dim[axis]))
+        return NULL;
     while (bits > 12 && ldexp((double)x->dim[axis], bits) > 0x1p30) bits--;     // the sum in 32 bits
     double whole = ldexp(1 / s->scale, bits + 22);      // a result of 1; its product with an element stays in 64 bits
     if (ldexp((double)x->dim[axis], bits) > 0x1p30 || !(whole < 0x1p62) || !(1 / s->scale < 0x1p18)) return NULL;

@@ -13,7 +13,6 @@
 
 #include <math.h>
 
-static bool is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
 
 // What v takes its elements from, unchanged.
 static Value *origin(Value *v) {
@@ -32,7 +31,7 @@ static bool one_of(Value *v, double *number) {
 // The steps of tensors of type `has` as those of type `wants`; false: there are none.
 static bool steps_of(const Quant *by, DType has, DType wants, QuantizedEnd *out) {
     double zero = 0;
-    if (has != wants && !(is_byte(has) && is_byte(wants))) return false;
+    if (has != wants && !(dtype_is_byte(has) && dtype_is_byte(wants))) return false;
     if (!one_of(by->scale, &out->scale) || !(out->scale > 0) || (by->zero && !one_of(by->zero, &zero))) return false;
     out->zero = (int64_t)zero + (has == wants ? 0 : wants == DT_I8 ? -128 : 128);
     return true;

@@ -39,7 +39,7 @@ static Value *settled(Value *v) {                       // the constant that v i
     return t ? graph_const(v->graph, t, v->name) : v;
 }
 
-static bool is_byte(const Value *v) { return v->type.dtype == DT_U8 || v->type.dtype == DT_I8; }
+static bool is_byte(const Value *v) { return dtype_is_byte(v->type.dtype); }
 static bool is_half(const Value *v) { return v->type.dtype == DT_U16 || v->type.dtype == DT_I16; }
 static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
 

@@ -46,7 +46,7 @@ static bool find_integers(Graph *g, Value *q, Affine *a) {
     Value *offset = number(g, 0);
     for (Node *n = q->def; n && q->type.dtype == DT_I32; n = q->def) {
         Value *c = n->op == OP_Add || n->op == OP_Sub ? requantize_known(n->in[1]) : NULL;
-        if (n->op == OP_Cast && (is_byte(n->in[0]->type.dtype) || is_half(n->in[0]->type.dtype))) {
+        if (n->op == OP_Cast && (dtype_is_byte(n->in[0]->type.dtype) || is_half(n->in[0]->type.dtype))) {
             q = n->in[0];
             break;
         }
@@ -54,7 +54,7 @@ static bool find_integers(Graph *g, Value *q, Affine *a) {
         offset = computed(g, n->op, offset, real(g, c));
         q = n->in[0];
     }
-    if (q->type.dtype != DT_I32 && !is_byte(q->type.dtype) && !is_half(q->type.dtype)) return false;
+    if (q->type.dtype != DT_I32 && !dtype_is_byte(q->type.dtype) && !is_half(q->type.dtype)) return false;
     *a = (Affine){ .n = 1, .at[0] = { q, number(g, 1) }, .offset = offset };
     return true;
 }
@@ -72,7 +72,7 @@ static bool centred(Graph *g, const Affine *a, bool stores, Value **q, double *s
         return false;
     double zero = offset / *scale;
     if (fabs(zero) > 1 << 24 || fabs(zero - rint(zero)) > 1e-4) return false;
-    bool few = (is_byte(a->at[0].q->type.dtype) || is_half(a->at[0].q->type.dtype)) && a->at[0].q->def;
+    bool few = (dtype_is_byte(a->at[0].q->type.dtype) || is_half(a->at[0].q->type.dtype)) && a->at[0].q->def;
     *q = b_cast(g, few && stores ? b_stored(g, a->at[0].q) : a->at[0].q, DT_I32);
     if (rint(zero) != 0) *q = b_binary(g, OP_Add, *q, b_scalar(g, DT_I32, rint(zero)));
     return *q != NULL;
@@ -83,7 +83,7 @@ static double bound_of(const Value *q) {
     const Node *n = q->def;
     int count;
     double c;
-    if (is_byte(q->type.dtype)) return 256;
+    if (dtype_is_byte(q->type.dtype)) return 256;
     if (is_half(q->type.dtype)) return q->type.dtype == DT_U16 ? 65536 : 32768;
     if (!n || !type_is_static(&q->type)) return INFINITY;
     switch (n->op) {
@@ -176,7 +176,7 @@ static Value *whole_steps(Graph *g, const Affine *a, const Steps *s) {
     double k, offset;
     Value *q = a->at[0].q;
     bool half = is_half(q->type.dtype) && !s->exactly;
-    if (a->n != 1 || !(is_byte(q->type.dtype) || half)) return NULL;
+    if (a->n != 1 || !(dtype_is_byte(q->type.dtype) || half)) return NULL;
     if (!const_splat(a->at[0].scale, &k) || !const_splat(a->offset, &offset)) return NULL;
     double by = offset + (double)s->zero;
     if (fabs(k - 1) > (half ? 1e-6 : 1e-5) || fabs(by - rint(by)) > 1e-3) return NULL;
@@ -380,7 +380,7 @@ static Value *rewritten(Graph *g, Node *n, const Target *machine) {
     Steps s = { .scale = 1, .d = n->out[0]->type.dtype, .exactly = !machine->fixed_point,
         .short_product = machine->short_product };
     double zero = 0, by;
-    bool integer = is_byte(s.d) || (is_half(s.d) && machine->fixed_point);
+    bool integer = dtype_is_byte(s.d) || (is_half(s.d) && machine->fixed_point);
     if (n->op != OP_Cast || !integer || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
     if (m && m->op == OP_Add && const_splat(requantize_known(m->in[1]), &zero)) m = m->in[0]->def;

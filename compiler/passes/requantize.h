@@ -8,7 +8,6 @@
 // that floats would give. short_product: as Target has it.
 typedef struct Steps { double scale; int64_t zero; DType d; bool exactly, short_product; } Steps;
 
-static inline bool is_byte(DType d) { return d == DT_I8 || d == DT_U8; }
 static inline bool is_half(DType d) { return d == DT_I16 || d == DT_U16; }
 static inline int64_t lowest(DType d) { return d == DT_I8 ? INT8_MIN : d == DT_I16 ? INT16_MIN : 0; }
 static inline int64_t highest(DType d) {

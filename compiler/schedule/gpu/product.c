@@ -42,7 +42,7 @@ static void find_sum(Sum *s, Expr *e) {
 // An element of bytes, as products of integers take it.
 static bool is_byte(const Expr *e) {
     const DType d = e->op == E_Cast && e->dtype == DT_I32 ? e->a[0]->dtype : DT_COUNT;
-    return d == DT_U8 || d == DT_I8;
+    return dtype_is_byte(d);
 }
 
 // The one sum of products of floats, or of bytes in i32, in the kernel; NULL: there is none, or something beside it.
