@@ -12,6 +12,8 @@
 // unless another result needs it.
 #include "passes.h"
 
+#include <string.h>
+
 // What the graph's live values need, without removing anything.
 static void mark(const Graph *g, bool *live) {
     for (const Node *n = g->last; n; n = n->prev) {
@@ -27,12 +29,13 @@ static void mark(const Graph *g, bool *live) {
     }
 }
 
-// A carried value is needed when a needed output, or the condition, is computed from it.
-static void need_carried(const Node *n, bool *keep, Arena *scratch) {
+// A carried value is needed when a needed output, the condition, or a size that is measured is computed from it.
+static void need_carried(const Node *n, const bool *measured, bool *keep, Arena *scratch) {
     const Graph *b = n->bodies[0];
-    int carried = n->n_in - 2;
+    const int carried = n->n_in - 2, count = graph_root(n->graph)->value_count;
+    bool *live = NEW_ARRAY(scratch, bool, count);
     for (bool changed = true; changed;) {
-        bool *live = NEW_ARRAY(scratch, bool, graph_root(n->graph)->value_count);
+        memcpy(live, measured, (size_t)count * sizeof *live);
         changed = false;
         live[b->outputs.at[0]->id] = true;
         for (int i = 0; i < n->n_out; i++)
@@ -61,7 +64,7 @@ static bool narrow(Node *n, const bool *live) {
     bool *keep = NEW_ARRAY(scratch, bool, n->n_out), loop = n->op == OP_Loop;
     int kept = 0, operands = loop ? 2 : n->n_in, old = n->n_out;
     for (int i = 0; i < n->n_out; i++) keep[i] = live[n->out[i]->id];
-    if (loop) need_carried(n, keep, scratch);
+    if (loop) need_carried(n, live, keep, scratch);
     for (int i = 0; i < n->n_bodies; i++) body_keep(n->bodies[i], loop, n->n_out, loop ? n->n_in - 2 : 0, keep);
     for (int i = 0; i < old; i++) {
         if (!keep[i]) continue;

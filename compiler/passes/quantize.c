@@ -44,9 +44,8 @@ static bool is_half(const Value *v) { return v->type.dtype == DT_U16 || v->type.
 static bool made_by(const Value *v, Op op) { return v && v->def && v->def->op == op; }
 
 // Constants of few bits, or of bytes near their zero point: less it, as i8.
-static void centre_constant(Bytes *b) {
+static void centre_constant(Graph *g, Bytes *b) {
     Tensor *q = b->q->data, *zero = b->zero ? b->zero->data : NULL;
-    Graph *g = b->q->graph;
     if (!q || (b->zero && !zero) || (q->type.dtype == DT_I8 && !zero)) return;
     Value *wide = b_cast(g, graph_const(g, q, NULL), DT_I32);
     Value *all = settled(b->zero ? b_binary(g, OP_Sub, wide, b->zero) : wide);
@@ -62,8 +61,8 @@ static bool has_few_bits(const Value *v) {
     return v->data && dtype_is_int(v->type.dtype) && dtype_bits(v->type.dtype) < 8;
 }
 
-// q - zero, or q + more - zero: bytes of the other sign (io.c).
-static bool read_centred(Value *v, Bytes *b) {
+// q - zero, or q + more - zero: bytes of the other sign (io.c). v may be of a graph around g.
+static bool read_centred(Graph *g, Value *v, Bytes *b) {
     Value *less = made_by(v, OP_Sub) ? v->def->in[0] : v, *cast = made_by(less, OP_Add) ? less->def->in[0] : less;
     *b = (Bytes){ 0 };
     if (!made_by(cast, OP_Cast) || cast->type.dtype != DT_I32) return false;
@@ -73,11 +72,11 @@ static bool read_centred(Value *v, Bytes *b) {
     double zero, more;
     if (cast != less) {
         if (!const_splat(settled(less->def->in[1]), &more)) return false;
-        Value *by = b_scalar(v->graph, DT_I32, -more);
-        b->zero = b->zero ? settled(b_binary(v->graph, OP_Add, b->zero, by)) : by;
+        Value *by = b_scalar(g, DT_I32, -more);
+        b->zero = b->zero ? settled(b_binary(g, OP_Add, b->zero, by)) : by;
     }
     if (b->zero && const_splat(b->zero, &zero) && zero == 0) b->zero = NULL;
-    centre_constant(b);
+    centre_constant(g, b);
     return (is_byte(b->q) || is_half(b->q)) && type_equal(&v->type, &cast->type);
 }
 
@@ -97,7 +96,7 @@ static bool read_scaled(Graph *g, Value *v, Bytes *b) {
         return true;
     }
     if (!made_by(v, OP_Mul) || v->type.dtype != DT_F32 || !made_by(v->def->in[0], OP_Cast)) return false;
-    if (!read_centred(v->def->in[0]->def->in[0], b) || !type_equal(&v->type, &v->def->in[0]->type)) return false;
+    if (!read_centred(g, v->def->in[0]->def->in[0], b) || !type_equal(&v->type, &v->def->in[0]->type)) return false;
     b->scale = v->def->in[1];
     return true;
 }
@@ -324,7 +323,7 @@ static Value *in_pieces(Graph *g, Node *n, const Bytes *a, const Bytes *b, Kinds
 
 static bool reads(Graph *g, Node *n, bool scaled, Bytes *a, Bytes *b) {
     if (scaled) return read_scaled(g, n->in[0], a) && read_scaled(g, n->in[1], b);
-    return read_centred(n->in[0], a) && read_centred(n->in[1], b);
+    return read_centred(g, n->in[0], a) && read_centred(g, n->in[1], b);
 }
 
 // The scale of the product: of the right factor one number, or one for each column (channel).
