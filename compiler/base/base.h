@@ -23,6 +23,9 @@
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }     // a >= 0, b > 0
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+// Rounded down, and what is left, of the divisor's sign. b != 0
+static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 
 typedef struct Arena Arena;
 typedef struct Loc Loc;

@@ -65,7 +65,7 @@ static const char *integer_division(const Spell *s, const Expr *e, const char *c
     return put_op(p, s->result, "Where", NAMES(none, zero, y), NO_ATTRS);
 }
 
-static const char *floor_mod(const Spell *s, const Expr *e, const char *const *x) {
+static const char *modulo(const Spell *s, const Expr *e, const char *const *x) {
     Put *p = s->p;
     if (!dtype_is_float(e->dtype)) return integer_division(s, e, x, "Mod");
     const char *q = put_op(p, NULL, "Div", 2, x, NO_ATTRS);
@@ -129,7 +129,7 @@ static const char *operation(const Spell *s, const Expr *e, const char *const *x
     case E_Mod:
         if (whole) return integer_division(s, e, x, "Mod");
         return put_op(p, s->result, "Mod", 2, x, ATTRS(attr_int("fmod", 1)));
-    case E_FloorMod: return floor_mod(s, e, x);
+    case E_FloorMod: return modulo(s, e, x);
     case E_Trunc: return truncated(s, x[0]);
     case E_Shl: case E_Shr: return shifted(s, e, x);
     case E_Select: if (d == DT_BOOL) return chosen_bool(s, x); break;

@@ -64,7 +64,6 @@ void *dims_clone(Arena *a, const Graph *g) {
 static int64_t saturate(__int128 v) { return v > INT64_MAX ? INT64_MAX : v < -INT64_MAX ? -INT64_MAX : (int64_t)v; }
 static int64_t times(int64_t a, int64_t b) { return saturate((__int128)a * b); }
 static int64_t plus(int64_t a, int64_t b) { return saturate((__int128)a + b); }
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // ---- sums of products
 
@@ -352,9 +351,8 @@ static OUT_OF_LINE Dim divided(Graph *g, Dim a, Dim b) {
         Term t = x.terms[i];
         if (d.n == 1 && term_divide(&t, &d.terms[0])) sum_add(&whole, t);
         else if (t.n == 0 && dim_is_const(b)) { // a constant gives its whole part, so that what is left is in 0..b-1
-            const int64_t over = t.coef % b;
             sum_add(&whole, (Term){ .coef = floor_div(t.coef, b) });
-            sum_add(&rest, (Term){ .coef = over < 0 ? over + b : over });
+            sum_add(&rest, (Term){ .coef = floor_mod(t.coef, b) });
         } else sum_add(&rest, t);
     }
     Dim w = dim_intern(g, &whole);

@@ -43,7 +43,6 @@ Expr *index_binary(ExprPool *p, EOp op, Expr *x, Expr *y);
 Expr *index_compare(ExprPool *p, EOp op, Expr *x, Expr *y);
 Expr *index_cast(ExprPool *p, Expr *x);                 // an integer becomes DT_INDEX
 void index_range(Expr *e);                              // sets lo, hi from the operands'
-int64_t floor_div(int64_t x, int64_t d);                // d > 0
 Expr *index_size(ExprPool *p, const Graph *g, Dim d);   // a symbolic dimension as a sum
 Expr *expr_size_leaf(ExprPool *p, const Graph *g, Dim d);                   // as one leaf
 const Graph *expr_pool_graph(const ExprPool *p);        // whose symbols its sizes are made of, NULL when it has none

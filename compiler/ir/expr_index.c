@@ -19,9 +19,6 @@ enum { LIN_MAX = 24 };                          // terms of one sum; longer ones
 // t NULL: sizes alone, without a constant term
 typedef struct Lin { int n; Expr *t[LIN_MAX]; Factor c[LIN_MAX]; int64_t c0; const Graph *g; bool bad; } Lin;
 
-int64_t floor_div(int64_t x, int64_t d) { return x / d - (x % d < 0); }
-static int64_t floor_mod(int64_t x, int64_t d) { return x % d < 0 ? x % d + d : x % d; }
-
 static Factor whole_number(int64_t v) { return (Factor){ v, 1 }; }
 static bool is_number(Factor f) { return f.m == 1; }
 static bool same_factor(Factor a, Factor b) { return a.c == b.c && a.m == b.m; }

@@ -216,8 +216,6 @@ static int64_t random_below(int64_t n) {
 static const int64_t extents[] = { 5, 7, 4, 12 };
 enum { AXES = 4 };
 
-static int64_t floor_mod(int64_t x, int64_t d) { return x - floor_div(x, d) * d; }
-
 // The value of an index expression at a point, by the plain meaning of each node.
 static int64_t value_at(const Expr *e, const int64_t *at) {
     if (e->op == E_Size) return dim_upper(e->graph, e->extent);
