@@ -228,20 +228,22 @@ uint64_t weights_sum(int n, const Program *programs) {
     return sum;
 }
 
-// The checksum stands in the header, before the data: packed buffers are made twice rather than kept. The caller
-// commits the file.
+// The checksum stands in the header, before the data: it is written when all are known, so that buffers are packed
+// once and never kept. A pipe has them packed twice. The caller commits the file.
 OutFile *weights_write_file(
     Arena *a, int n, const Program *programs, int64_t bytes, const char *path, uint64_t *sum) {
     uint64_t size = (uint64_t)bytes;
-    *sum = weights_sum(n, programs);
     OutFile *f = out_replace(a, path, (OutMark){ "burnw1", true });
     if (!f) return NULL;
+    const bool once = out_can_rewrite(f);
+    *sum = once ? WEIGHTS_SEED : weights_sum(n, programs);
     char header[WEIGHTS_HEADER] = "burnw1";
     memcpy(header + 8, &size, 8);
     memcpy(header + 16, sum, 8);
     bool ok = out_write(f, header, sizeof header);
     int64_t at = 0;
-    for (int i = 0; i < n; i++) ok = ok && for_each(programs[i].plan, f, NULL, &at);
+    for (int i = 0; i < n; i++) ok = ok && for_each(programs[i].plan, f, once ? sum : NULL, &at);
+    if (once) ok = ok && out_rewrite(f, 16, sum, 8);
     if (ok) return f;
     out_abandon(f);
     return NULL;

@@ -42,6 +42,7 @@ typedef struct CFile {
     // constants come from a file: run functions take a `weights` pointer
     bool external;
     int64_t weight_bytes;                               // of all programs
+    uint64_t sum;                                       // of their constants, where they are in a file
     bool state;                                         // the model has one: run functions take a `state` pointer
     // run functions do what they do through burn_gpu_call, and constants lie in one piece; NULL: there is no GPU
     const Handover *handover;

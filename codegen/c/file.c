@@ -137,7 +137,7 @@ static void print_code(const CFile *g, Text *out, const char *text) {
     else c_compound(out, text);
 }
 
-static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
+static void print_source(CFile *g, Text *c, const char *header) {
     Text head, before, code, end;
     text_init(&head, g->arena);
     text_init(&before, g->arena);
@@ -147,7 +147,7 @@ static void print_source(CFile *g, Text *c, const char *header, uint64_t sum) {
     if (g->options->machine.n_parts) c_prelude(g, &before, NULL, &g->ends);
     c_prelude(g, &code, &before, &g->c);
     if (!g->options->machine.n_parts) c_prelude(g, &code, &code, &g->ends);
-    if (g->external) weights_print_check(&before, g->model, sum, g->weight_bytes);
+    if (g->external) weights_print_check(&before, g->model, g->sum, g->weight_bytes);
     else if (g->handover && g->weight_bytes)
         weights_print_words(
             &before, g->n, g->programs, g->weight_bytes, arena_printf(g->arena, "%s_constants", g->model));
@@ -172,14 +172,13 @@ static void abandon(OutFile *const more[2]) {
     for (int i = 0; i < 2; i++) if (more[i]) out_abandon(more[i]);
 }
 
-// Files of values, not committed yet; sum: of the constants. They come first, so that memory of parameters is free for
-// the text.
-static bool write_values(CFile *g, const Training *training, OutFile *more[2], uint64_t *sum) {
+// Files of values, not committed yet. They come first, so that memory of parameters is free for the text.
+static bool write_values(CFile *g, const Training *training, OutFile *more[2]) {
     Arena *a = g->arena;
     const Options *o = g->options;
     if (!c_train_initial(a, o, training, &more[0])) return false;
     if (g->external && !(more[1] = weights_write_file(a, g->n, g->programs, g->weight_bytes,
-        path_swap(a, o->output, ".bin"), sum))) {
+        path_swap(a, o->output, ".bin"), &g->sum))) {
         abandon(more);
         return false;
     }
@@ -226,12 +225,11 @@ bool c_write(Arena *a, const Options *o, const char *model, int n, Program *prog
     CFile g = file_of(a, o, model, n, programs, training);
     g.handover = handover;
     Text out[2];                                        // header, source
-    uint64_t sum = 0;
     const char *paths[2] = { path_swap(a, o->output, ".h"), o->output };
     text_init(&out[0], a);
     text_init(&out[1], a);
     OutFile *more[2] = { NULL };                        // parameters' initial values, constants
-    if (!write_values(&g, training, more, &sum)) return false;
+    if (!write_values(&g, training, more)) return false;
     print_programs(&g, training);
     c_functions_free(g.functions);
     if (training) c_train_define(&g, training);
@@ -243,7 +241,7 @@ bool c_write(Arena *a, const Options *o, const char *model, int n, Program *prog
         return false;
     }
     print_header(&g, &out[0]);
-    print_source(&g, &out[1], paths[0], sum);
+    print_source(&g, &out[1], paths[0]);
     return files_write(a, o->machine.backend->mark, out, paths, 2, 2, more);
 }
 

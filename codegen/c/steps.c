@@ -62,7 +62,8 @@ void c_steps_constants(CFile *g) {
     text_printf(&g->c,
         "    const unsigned char *const constants = burn_gpu->constants(burn_gpu, %s, %lld, UINT64_C(0x%llx));\n"
         "    if (!constants) return -2; /* BURN_ENOMEM */\n",
-        from, (long long)g->weight_bytes, (unsigned long long)weights_sum(g->n, g->programs));
+        from, (long long)g->weight_bytes,
+        (unsigned long long)(g->external ? g->sum : weights_sum(g->n, g->programs)));
 }
 
 void c_steps_end(CFile *g, const Signature *s) {

@@ -144,6 +144,8 @@ bool out_allowed(const char *path, OutMark ours);
 void out_force(void);
 OutFile *out_replace(Arena *a, const char *path, OutMark ours);      // out_open, where that is allowed
 bool out_write(OutFile *o, const void *p, size_t n);
+bool out_can_rewrite(const OutFile *o);                 // no pipe, no device
+bool out_rewrite(OutFile *o, int64_t at, const void *p, size_t n);           // bytes that have been written
 bool out_commit(OutFile *o);                            // flush, check, rename; false with diag, temporary removed
 void out_abandon(OutFile *o);
 bool out_whole(Arena *a, const char *path, const void *p, size_t n);         // a file of these bytes; false with diag

@@ -148,9 +148,11 @@ OutFile *out_replace(Arena *a, const char *path, OutMark ours) {
     return out_allowed(path, ours) ? out_open(a, path) : NULL;
 }
 
-static bool out_flush(OutFile *o) {
-    for (size_t done = 0; done < o->n && !o->failed;) {
-        ssize_t n = write(o->fd, o->buffer + done, o->n - done);
+// at: where in the file; -1: behind what is there
+static bool write_bytes(OutFile *o, int64_t at, const uint8_t *from, size_t count) {
+    for (size_t done = 0; done < count && !o->failed;) {
+        ssize_t n = at < 0 ? write(o->fd, from + done, count - done) :
+                             pwrite(o->fd, from + done, count - done, (off_t)(at + (int64_t)done));
         if (n > 0) done += (size_t)n;
         else if (n < 0 && errno == EINTR) continue;
         else {
@@ -158,8 +160,13 @@ static bool out_flush(OutFile *o) {
             o->failed = true;
         }
     }
-    o->n = 0;
     return !o->failed;
+}
+
+static bool out_flush(OutFile *o) {
+    size_t n = o->n;
+    o->n = 0;
+    return write_bytes(o, -1, o->buffer, n);
 }
 
 // Nothing to write (n is 0): what waits in the buffer goes out, so that a full disk is known before any file is
@@ -178,6 +185,10 @@ bool out_write(OutFile *o, const void *p, size_t n) {
     }
     return !o->failed;
 }
+
+bool out_can_rewrite(const OutFile *o) { return o->temporary != NULL; }
+
+bool out_rewrite(OutFile *o, int64_t at, const void *p, size_t n) { return out_flush(o) && write_bytes(o, at, p, n); }
 
 bool out_commit(OutFile *o) {
     out_flush(o);

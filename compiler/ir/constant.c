@@ -93,6 +93,13 @@ static bool eval_composite(const Node *n, Tensor *const *in, Tensor **out) {
     return true;
 }
 
+// The same elements under another shape: they stay where they are.
+static Tensor *view_of(Arena *a, const Node *n, const Tensor *in) {
+    Tensor *t = NEW(a, Tensor);
+    *t = (Tensor){ n->out[0]->type, in->data };
+    return t;
+}
+
 static bool node_fold(Node *n) {
     Arena *a = n->graph->arena;
     if (!affordable(n)) return false;
@@ -104,7 +111,8 @@ static bool node_fold(Node *n) {
         in[i] = NEW(a, Tensor);                 // OP_Shape: asks for the type alone
         in[i]->type = n->in[i]->type;
     }
-    if (op_table[n->op].kind == KIND_COMPOSITE) {
+    if (n->op == OP_Identity || n->op == OP_Reshape) out[0] = view_of(a, n, in[0]);
+    else if (op_table[n->op].kind == KIND_COMPOSITE) {
         if (!eval_composite(n, in, out)) return false;
     } else {
         for (int i = 0; i < n->n_out; i++) out[i] = tensor_new(a, n->out[i]->type);

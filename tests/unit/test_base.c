@@ -63,6 +63,27 @@ static void test_release_constants(void **state) {
     arena_free(a);
 }
 
+// Another shape takes no bytes of its own, and what both share goes once.
+static void test_shared_constants(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Graph *g = graph_new(a, "g", NULL);
+    Value *flat = graph_const(g, tensor_new(a, type_make(DT_F32, 1, (Dim[]){ 1 << 20 })), NULL);
+    Value *square = b_reshape(g, flat, 2, (Dim[]){ 1 << 10, 1 << 10 });
+    Tensor *t = value_const(square);
+    assert_non_null(t);
+    assert_ptr_equal(t->data, flat->data->data);
+    assert_int_equal(t->type.rank, 2);
+    graph_output(g, graph_const(g, t, NULL), "y");
+    graph_remove(g, square->def);
+    graph_release(g);
+    ((float *)t->data)[(1 << 20) - 1] = 1;              // an output has it
+    g->outputs.n = 0;
+    graph_release(g);
+    assert_int_equal(g->large.n, 0);
+    arena_free(a);
+}
+
 static void test_arena(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -161,17 +182,25 @@ static void test_files(void **state) {
     assert_non_null(o);
     for (int i = 0; i < 50000; i++) assert_true(out_write(o, "abcd", 4));
     assert_int_equal(access(path, F_OK), -1);           // not before it is whole
+    char *much = arena_alloc(a, 300000);
+    memset(much, 'm', 300000);
+    assert_true(out_write(o, much, 300000));            // past the buffer
+    assert_true(out_write(o, "end", 3));
+    assert_true(out_can_rewrite(o) && out_rewrite(o, 4, "ABCD", 4));
+    assert_true(out_write(o, "!", 1));
     assert_true(out_commit(o));
     assert_true(file_map(&f, path));
-    assert_int_equal(f.size, 200000);
-    assert_memory_equal(f.data + 199996, "abcd", 4);
+    assert_int_equal(f.size, 500004);
+    assert_memory_equal(f.data, "abcdABCDabcd", 12);
+    assert_memory_equal(f.data + 199996, "abcdm", 5);
+    assert_memory_equal(f.data + 499999, "mend!", 5);
     file_unmap(&f);
 
     o = out_open(a, path);                              // abandoned: the old file stays, the temporary goes
     assert_true(out_write(o, "x", 1));
     out_abandon(o);
     assert_true(file_map(&f, path));
-    assert_int_equal(f.size, 200000);
+    assert_int_equal(f.size, 500004);
     file_unmap(&f);
     assert_int_equal(diag_errors(), 0);
 
@@ -199,6 +228,7 @@ int main(void) {
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_release),
         cmocka_unit_test(test_release_constants),
+        cmocka_unit_test(test_shared_constants),
         cmocka_unit_test(test_text_and_map),
         cmocka_unit_test(test_release_filled),
         cmocka_unit_test(test_diagnostics),
