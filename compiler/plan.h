@@ -262,6 +262,8 @@ struct Kernel {
     int64_t scratch_bytes; Buffer *scratch;
     // > 1: --threads cut it into so many parts, for so many workers, each with scratch memory of its own
     int parts, workers;
+    // nanoseconds, as the schedule reckons with --threads: of one thread; of the worker whose share is the largest
+    double alone_ns, share_ns;
     // where this size is less, the caller does them all: too little to hand out; 0: never
     Dim part_size; int64_t part_least;
     Units units;
@@ -356,6 +358,9 @@ ValuePlan plan_value(const Plan *p, const Value *v);    // all zero where nothin
 bool plan_ran(const Plan *p, int at);                   // is the kernel there one that has run before?
 // bytes of the workspace in front of what is planned, that it may begin anywhere
 int64_t plan_slack(const Plan *p);
+// --threads: how many times as fast as one thread the workers are, as even as their shares are, where nothing else
+// costs them time; 1 without
+double plan_speedup(const Plan *p);
 void plan_report(const Plan *p, Text *out);             // --report
 int64_t banks_bytes(const Options *o);                  // banks.c: of the regions that a workspace may lie in; 0: none
 int64_t banks_used(int n, const Program *programs, int bank);          // bytes of workspace and constants there

@@ -213,10 +213,25 @@ static void print_kernel(const Plan *p, const Kernel *k, Text *out) {
     }
 }
 
+double plan_speedup(const Plan *p) {
+    double alone = 0, shared = 0;
+    for (int i = 0; i < p->kernels.n; i++) {
+        alone += p->kernels.at[i]->alone_ns;
+        shared += p->kernels.at[i]->share_ns;
+    }
+    return shared > 0 ? alone / shared : 1;
+}
+
+static void print_speedup(const Plan *p, Text *out) {
+    if (p->options->threads > 1)
+        text_printf(out, "; %d threads at best %.2f times as fast", p->options->threads, plan_speedup(p));
+}
+
 void plan_print(const Plan *p, Text *out) {
     text_printf(out, "plan %s: workspace %lld bytes, live %lld, weights %lld", p->graph->name,
         (long long)p->work_bytes, (long long)p->live_bytes, (long long)p->weight_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
+    print_speedup(p, out);
     text_append(out, "\n", 1);
     for (int i = 0; i < p->kernels.n; i++) print_kernel(p, p->kernels.at[i], out);
 }
@@ -291,6 +306,7 @@ void plan_report(const Plan *p, Text *out) {
     if (p->live_bytes)
         text_printf(out, ": %+.1f %%", 100.0 * (double)(p->work_bytes - p->live_bytes) / (double)p->live_bytes);
     if (p->saved_bytes) text_printf(out, "; the model's own order needs %lld more", (long long)p->saved_bytes);
+    print_speedup(p, out);
     text_printf(out, "\n");
     banks_report(p, out);
     if (p->options->train_memory && graph_trains(p->graph)) plan_kept(p, out, 20);

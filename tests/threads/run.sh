@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Threads: the pool of runtime/threads.c, with futexes and without, how workers take parts (parts.c), and programs
-# compiled with --threads: the same bits on any threads (drive.c), all parts used, nothing left of threads where the
-# option is not given; silent under the thread sanitizer and the address sanitizer where the compiler has them.
+# compiled with --threads: the same bits on any threads (drive.c), all parts used, even shares, nothing left of threads
+# where the option is not given; silent under the thread and the address sanitizer where the compiler has them.
 source "$(dirname "$0")/../commands/tap.sh"
 tests=$here/..
 runtime=$tests/../runtime
@@ -93,6 +93,25 @@ done
     --name one -o two.c
 sed 's/two\.h/one.h/' two.c | cmp -s - one.c && cmp -s one.h two.h
 result $? "--threads 1 is no threads"
+
+# Real networks: how even the workers' shares are, as the plan has them.
+even() { # threads, least, model, options...
+    local threads=$1 least=$2 name=$3
+    shift 3
+    status 0 "$name, plan for $threads" "$burncc" "$tests/../models/$name.c" "$@" --quiet --target x86-64-v4 \
+        --threads $threads --dump plan
+    grep -o "$threads threads at best [0-9.]*" out >best
+    awk -v least=$least '{ n++; good = $5 >= least } END { exit !(n == 1 && good) }' best
+    result $? "$name: $(cat best) times as fast, $least or more"
+}
+networks="vit_b_16 gpt2 resnet"
+[ "${BURNCC_TEST_SHARE:-1}" = 1 ] || networks=resnet
+for name in $networks; do
+    case $name in vit_b_16) least="7.9 15.3" ;; gpt2) least="7.9 15.6" ;; resnet) least="7.7 15.2" ;; esac
+    case $name in gpt2) set -- --dim length=128 ;; resnet) set -- --set depth=50 ;; *) set -- ;; esac
+    even 8 ${least% *} $name "$@"
+    even 16 ${least#* } $name "$@"
+done
 
 # Commands.
 status 0 "verify" "$burncc" verify "$digits/digits.onnx" --quiet --threads 3:0

@@ -46,6 +46,16 @@ static int parts_each(const Options *o, int workers, double ns) {
     return each;
 }
 
+// Workers have parts that follow one another: the largest share of so many units, as a part of all.
+static double largest_share(int64_t units, int parts, int workers) {
+    int64_t most = 0;
+    for (int i = 0; i < workers; i++) {
+        const int64_t first = parts * i / workers, end = parts * (i + 1) / workers;
+        most = max64(most, units * end / parts - units * first / parts);
+    }
+    return units > 0 ? (double)most / (double)units : 1;
+}
+
 // Finer than its units nothing can be cut.
 static int parts_of_units(int workers, int each, int64_t units) {
     int64_t parts = (int64_t)workers * each;
@@ -103,10 +113,11 @@ static void cut_loop(Graph *g, Kernel *k, const Options *o, double foreign) {
     if (best < 0) return;
     Dim points = 1;
     for (int i = 0; i < k->axes.n; i++) points = dim_mul(g, points, k->axes.at[i].size);
-    double ns = loop_ns(g, k);
+    const double ns = k->alone_ns;
     k->workers = parts_workers(o, ns + foreign, least);
     if (k->workers < 2) return;
     k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
+    k->share_ns = ns * largest_share(units, k->parts, k->workers);
     k->loop.part_axis = best;
     hand_out_from(o, g, k, points, ns);
 }
@@ -145,6 +156,17 @@ static double first_of(int64_t units, int n, int shares) {
 static double area_of(const Work *w, int down, int across, int n) {
     const double above = first_of(w->rows, n / across, down), below = first_of(w->rows, n / across + 1, down);
     return above + (n % across ? (below - above) * first_of(w->columns, n % across, across) : 0);
+}
+
+// The largest of the workers' shares, which follow one another, as a part of all.
+static double largest_area(const Work *w, int workers, int down, int across) {
+    const int64_t all = (int64_t)down * across;
+    double most = 0;
+    for (int i = 0; i < workers; i++) {
+        const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers);
+        most = larger(most, area_of(w, down, across, end) - area_of(w, down, across, first));
+    }
+    return most;
 }
 
 // How often a worker reads the weights that it needs, as a part of all: of n parts in the grid.
@@ -274,12 +296,23 @@ static Work conv_work(const Graph *g, const Kernel *k, int workers) {
         .fetched = (in + out / workers) / far_rate };
 }
 
+static int64_t heads_of(const Graph *g, const Kernel *k) {
+    int64_t heads = 1;
+    for (int i = 0; i < (k->attention.shared ? 2 : 3); i++) heads *= dim_upper(g, k->attention.batch[i]);
+    return heads;
+}
+
 // Parts are of whole heads, whose keys and values are packed once then, or one for each worker.
 static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
-    int64_t heads = 1, least = k->workers;
-    for (int i = 0; i < (k->attention.shared ? 2 : 3); i++) heads *= dim_upper(g, k->attention.batch[i]);
+    const int64_t heads = heads_of(g, k), least = k->workers;
     int each = parts_each(o, k->workers, whole_ns(k));
     return (int)(heads <= least * each && (heads % least == 0 || heads >= 3 * least) ? heads : least);
+}
+
+// Tiles of queries, in heads that follow one another.
+static int64_t attention_units(const Graph *g, const Kernel *k) {
+    const int64_t tile = hole_or(k, "DIRECT", 0) ? 1 : hole_or(k, "MR", 1);
+    return k->kind == KERNEL_ATTENTION ? heads_of(g, k) * ceil_div(dim_upper(g, k->attention.m), tile) : heads_of(g, k);
 }
 
 static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
@@ -288,9 +321,13 @@ static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int
     return grid_best(&w, workers, 1e3 * o->part_us);
 }
 
+static Work template_work(const Graph *g, const Kernel *k, int workers, int axis) {
+    return k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, axis) : conv_work(g, k, workers);
+}
+
 // The same by one worker, who reads and copies as much as one part of all does.
 static double template_alone_ns(const Graph *g, const Kernel *k) {
-    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, 1, dim_upper(g, k->gemm.m) > 1) : conv_work(g, k, 1);
+    Work w = template_work(g, k, 1, dim_upper(g, k->gemm.m) > 1);
     return grid_ns(&w, 1, 1, 1);
 }
 
@@ -302,7 +339,7 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 
 // The same by rows, so unevenly.
 double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven) {
-    Work w = k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, 1) : conv_work(g, k, workers);
+    Work w = template_work(g, k, workers, 1);
     w.rows = workers;
     return grid_ns(&w, workers, workers, 1) * uneven;
 }
@@ -313,7 +350,7 @@ static void own_scratch(Kernel *k) {
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double foreign) {
-    double whole = whole_ns(k);
+    const double whole = k->alone_ns;
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
     int axis = 0;
     double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / template_alone_ns(g, k) : 1;
@@ -321,9 +358,12 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
     if (k->workers < 2) return;
     if (in_grid) {
         Grid grid = template_grid(g, k, o, k->workers, &axis);
+        const Work w = template_work(g, k, k->workers, axis);
+        k->share_ns = whole * largest_area(&w, k->workers, grid.down, grid.across);
         k->parts = grid.down * grid.across;
         if (k->parts < 2) {
             k->workers = 0;
+            k->share_ns = whole;
             return;
         }
         if (contraction) hole(a, k, "PART_COLUMNS", grid.across);
@@ -333,6 +373,7 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
         k->parts = heads ? attention_parts(g, k, o) : k->workers;
+        k->share_ns = whole * (heads ? largest_share(attention_units(g, k), k->parts, k->workers) : 1.0 / k->workers);
     }
     hole(a, k, "PARTS", k->parts);
     own_scratch(k);
@@ -346,11 +387,12 @@ static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o, double for
     static const double own_rate = 4;                   // bytes a nanosecond
     const Dim lines = k->call.points ? k->call.points : dim_mul(g, hole_or(k, "OUTER", 1), hole_or(k, "INNER", 1));
     int64_t units = dim_upper(g, lines);
-    double ns = k->call.points ? (double)k->traffic / own_rate : k->flops / line_rate;
+    double ns = k->alone_ns = k->share_ns = k->call.points ? (double)k->traffic / own_rate : k->flops / line_rate;
     int workers = parts_workers(o, ns + foreign, parts_unevenness(units, o->threads));
     if (workers < 2 || units < 2) return;
     k->workers = units < workers ? (int)units : workers;
     k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
+    k->share_ns = ns * largest_share(units, k->parts, k->workers);
     hole(a, k, "PARTS", k->parts);
     own_scratch(k);
     hand_out_from(o, g, k, lines, ns);
@@ -367,6 +409,22 @@ static double foreign_ns(const Graph *g, const Kernel *k, const bool *made, int 
 
 static bool in_parts(const Kernel *k) { return k->strips ? k->strips->parts > 1 : k->workers > 1; }
 
+// The most that a worker does of kernels that go by strips, as a part of all: pixels of the last one.
+static double strips_share(const Strips *s) {
+    const int n = 2 * s->n - 1;
+    const int64_t all = s->line.at[(s->part[s->parts] - 1) * n + s->n - 1];
+    int64_t most = 0;
+    for (int i = 0; i < s->parts; i++)
+        most = max64(most, s->line.at[(s->part[i + 1] - 1) * n + s->n - 1] - s->line.at[s->part[i] * n + s->n - 1]);
+    return all > 0 ? (double)most / (double)all : 1;
+}
+
+// As long as it is not cut. A region's kernels stand in plans of their own.
+static void reckon(const Graph *g, Kernel *k) {
+    k->alone_ns = k->kind == KERNEL_LOOP ? loop_ns(g, k) : k->kind == KERNEL_REGION ? 0 : whole_ns(k);
+    k->share_ns = k->alone_ns * (k->strips ? strips_share(k->strips) : 1);
+}
+
 static void cut(Plan *p, Kernel *k, double foreign) {
     const Options *o = p->options;
     if (k->kind == KERNEL_LOOP) cut_loop(p->graph, k, o, foreign);
@@ -381,6 +439,7 @@ void parts_plan(Plan *p) {
     bool *made = NEW_ARRAY(p->arena, bool, graph_root(p->graph)->value_count + 1);
     for (int i = 0; i < p->kernels.n && threads > 1; i++) {
         Kernel *k = p->kernels.at[i];
+        reckon(p->graph, k);
         if (!k->strips) cut(p, k, foreign_ns(p->graph, k, made, threads));          // strips.c cuts those
         for (int j = 0; j < k->writes.n && in_parts(k); j++) made[k->writes.at[j]->id] = true;
     }
