@@ -61,10 +61,33 @@
 #define VP 64
 #define PARTS 0
 #define PART_PANELS 1
+#define INPUTS winograd_inputs
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
 // end holes
+
+/* Tiles t0 to t1 of images from X on, through B'. A function of its own: its pointers would take registers of the
+ * products. */
+BURN_OUTLINE void INPUTS(const float *restrict X, float *restrict v, ptrdiff_t step, const float *zeros,
+                         float *restrict half, ptrdiff_t t0, ptrdiff_t t1)
+{
+    enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, ACROSS = (OW + TW - 1) / TW,
+           IMAGE = (OH + TH - 1) / TH * ACROSS };
+    for (ptrdiff_t t = t0, run; t < t1; t += run) { /* along a row of tiles */
+        const float *row[SIZE_H];
+        ptrdiff_t apart[SIZE_H];
+        const ptrdiff_t n = t / IMAGE, top = t % IMAGE / ACROSS * TH - PH, left = t % ACROSS * TW - PW;
+        run = ACROSS - t % ACROSS < t1 - t ? ACROSS - t % ACROSS : t1 - t;
+        run = run < BURN_WINO_RUN ? run : BURN_WINO_RUN;
+        for (ptrdiff_t i = 0; i < SIZE_H; i++) {
+            const bool inside = top + i >= 0 && top + i < IH;
+            row[i] = inside ? X + n * XN + (top + i) * XH : zeros;
+            apart[i] = inside ? XW : 0;
+        }
+        burn_wino_in(SIZE_H, SIZE_W, TW, run, v + (t - t0) * VP, VP, step, row, apart, left, IW, zeros, IC, half);
+    }
+}
 
 BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X, float *restrict Y EPILOGUE_PARAMS,
 #if PARTS
@@ -79,7 +102,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
            TILES = TOGETHER * IMAGE, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
     enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
     float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16,
-        *const out = half + POINTS * 16;
+        *const out = half + SIZE_H * ((BURN_WINO_RUN - 1) * TW + SIZE_W) * 16;
     float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
     memset(zeros, 0, IC * sizeof *zeros);
     const ptrdiff_t units = (ptrdiff_t)(N / TOGETHER) * TEAMS; /* a team is as many tiles as a register tile has rows */
@@ -97,15 +120,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         block = TEAMS - team < BLOCK ? TEAMS - team : BLOCK;
         block = end_unit - unit < block ? end_unit - unit : block;
         const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
-        for (ptrdiff_t t = t0; t < t1 && first_panel < end_panel; t++) {
-            const float *pixel[POINTS];
-            const ptrdiff_t n = n0 + t / IMAGE, top = t % IMAGE / ACROSS * TH - PH, left = t % ACROSS * TW - PW;
-            for (ptrdiff_t i = 0; i < POINTS; i++) {
-                const ptrdiff_t y = top + i / SIZE_W, x = left + i % SIZE_W;
-                pixel[i] = y >= 0 && y < IH && x >= 0 && x < IW ? X + n * XN + y * XH + x * XW : zeros;
-            }
-            burn_wino_in(SIZE_H, SIZE_W, v + (t - t0) * VP, V_STEP, pixel, IC, half);
-        }
+        if (first_panel < end_panel)
+            INPUTS(X + n0 * XN, v, V_STEP, zeros, half, t0, t1);
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
             const ptrdiff_t width = OC - panel * PANEL < PANEL ? OC - panel * PANEL : PANEL;
             for (ptrdiff_t i = 0; i < POINTS; i++)

@@ -93,27 +93,40 @@ BURN_INLINE void burn_wino_a(int size, int m, float *restrict to, ptrdiff_t pitc
     }
 }
 
-/* One tile's input through B' on both sides: v[(i*size_w + k)*step + c] for c < channels (what is left over of 16 is
- * done with some of the last again). pixel[i*size_w + k] points at the channels of each pixel; an axis of
- * size 1 is not transformed; half: size_h*size_w*16 floats. */
-BURN_INLINE void burn_wino_in(int size_h, int size_w, float *restrict v, ptrdiff_t step, const float *const *pixel,
-                              ptrdiff_t channels, float *restrict half)
+#define BURN_WINO_RUN 4 /* tiles whose inputs are transformed together: they share columns */
+
+/* The inputs of `tiles` neighbours, tw pixels apart in a row of tiles, through B' on both sides:
+ * v[(i*size_w + k)*step + tile*vp + c] for c < channels (what is left over of 16 is done with some of the last again).
+ * row[i] + x*apart[i] are the channels of the pixel (i, x); those of x < 0 and x >= iw are zeros; the first tile begins
+ * at x = left. An axis of size 1 is not transformed; half: size_h * (BURN_WINO_RUN*tw + size_w - tw) * 16 floats. */
+BURN_INLINE void burn_wino_in(int size_h, int size_w, int tw, ptrdiff_t tiles, float *restrict v, ptrdiff_t vp,
+                              ptrdiff_t step, const float *const *row, const ptrdiff_t *apart, ptrdiff_t left,
+                              ptrdiff_t iw, const float *zeros, ptrdiff_t channels, float *restrict half)
 {
     const int lanes = channels < 16 ? (int)channels : 16;
+    const ptrdiff_t line = ((BURN_WINO_RUN - 1) * tw + size_w) * 16, columns = (tiles - 1) * tw + size_w;
     for (ptrdiff_t at = 0; at < channels; at += lanes) {
         const ptrdiff_t c = at + lanes <= channels ? at : channels - lanes;
-        if (size_h == 1 || size_w == 1)
-            burn_wino_b(size_h * size_w, lanes, v + c, step, pixel, 1, c);
-        else {
-            for (int k = 0; k < size_w; k++)
-                burn_wino_b(size_h, lanes, half + k * 16, size_w * 16, pixel + k, size_w, c);
-            for (int i = 0; i < size_h; i++) {
-                const float *row[8];
-                for (int k = 0; k < size_w; k++)
-                    row[k] = half + (i * size_w + k) * 16;
-                burn_wino_b(size_w, lanes, v + i * size_w * step + c, step, row, 1, 0);
-            }
+        for (ptrdiff_t k = 0; k < columns && size_h > 1; k++) {
+            const ptrdiff_t x = left + k;
+            const float *pixel[8];
+            for (int i = 0; i < size_h; i++)
+                pixel[i] = x >= 0 && x < iw ? row[i] + x * apart[i] : zeros;
+            if (size_w == 1)
+                burn_wino_b(size_h, lanes, v + k * vp + c, step, pixel, 1, c);
+            else
+                burn_wino_b(size_h, lanes, half + k * 16, line, pixel, 1, c);
         }
+        for (ptrdiff_t t = 0; t < tiles && size_w > 1; t++)
+            for (int i = 0; i < size_h; i++) {
+                const float *pixel[8];
+                for (int k = 0; k < size_w; k++) {
+                    const ptrdiff_t x = left + t * tw + k;
+                    pixel[k] = size_h > 1 ? half + i * line + (t * tw + k) * 16
+                        : x >= 0 && x < iw ? row[0] + x * apart[0] + c : zeros;
+                }
+                burn_wino_b(size_w, lanes, v + t * vp + i * size_w * step + c, step, pixel, 1, 0);
+            }
     }
 }
 

@@ -105,16 +105,17 @@ def conv_windows():
 
 
 def conv_few_channels():
-    """A window over 9 channels, fewer than a vector: still fewer products than taps."""
-    x, w = numbers(41, 1, 9, 12, 14), numbers(42, 17, 9, 3, 3, low=-1 / 64, high=1 / 64)
+    """A window over 9 channels, fewer than a vector: still fewer products than taps, in rows of more tiles than go
+    together."""
+    x, w = numbers(41, 1, 9, 12, 31), numbers(42, 17, 9, 3, 3, low=-1 / 64, high=1 / 64)
 
     def element(n, c, i, j):
         taps = product(range(9), range(3), range(3))
         return relu(sum(x[n][q][i + u - 1][j + v - 1] * w[c][q][u][v] for q, u, v in taps
-                        if 0 <= i + u - 1 < 12 and 0 <= j + v - 1 < 14))
-    out = build((1, 17, 12, 14), element)
+                        if 0 <= i + u - 1 < 12 and 0 <= j + v - 1 < 31))
+    out = build((1, 17, 12, 31), element)
     nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["y"])]
-    return Model(nodes, [("x", FLOAT, [1, 9, 12, 14])], [("y", FLOAT, [1, 17, 12, 14])], [([x], [out])],
+    return Model(nodes, [("x", FLOAT, [1, 9, 12, 31])], [("y", FLOAT, [1, 17, 12, 31])], [([x], [out])],
                  [tensor("w", FLOAT, w)])
 
 

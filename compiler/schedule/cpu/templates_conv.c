@@ -135,6 +135,7 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     template_hole(a, k, "TB", t.tb);
     template_hole(a, k, "VP", t.vp);
     template_hole(a, k, "TOGETHER", l->images ? l->images : 1);
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = "INPUTS", .kind = HOLE_OWN, .text = "inputs" });
     k->conv.w_merge = 1;
     k->conv.w_panel = 16 * t.nv;
     k->scratch_bytes = (int64_t)winograd_scratch_bytes(l, &t);

@@ -14,6 +14,7 @@ enum {
     AGAIN = 8, /* bytes a half-cycle of weights from beyond it, after the first pass */
     /* weights that each run packs: half-cycles for 16 filters' transform, a 1024 bytes written within L2, and beyond */
     TRANSFORM = 640, PACKED = 256, PACKED_FAR = 768,
+    WINOGRAD_RUN = 4, /* as BURN_WINO_RUN in winograd.h */
     MEMORY_SHARED = 2, /* half-cycles of all threads together, of which two share what one can fetch from far memory */
     LEARNING = 4 /* largest size where weights are learnt: gradients would carry the errors of larger ones on */
 };
@@ -163,8 +164,9 @@ WinogradTiles winograd_tiles(const ConvLayout *shape, const TileTarget *target)
 size_t winograd_scratch_bytes(const ConvLayout *shape, const WinogradTiles *w)
 {
     const int64_t points = winograd_points(&shape->conv, w->tile), most = tile_max(w->mr, w->mf),
-                  tiles = tile_max(w->tb, most);
+                  tiles = tile_max(w->tb, most),
+                  run = points + (w->tile.h + shape->conv.kernel[1] - 1) * (WINOGRAD_RUN - 1) * w->tile.w;
     return (size_t)(4
-        * (tile_ceil(shape->conv.ic, 16) * 16 + points * 16 + w->tile.h * w->tile.w * PANEL * w->nv
+        * (tile_ceil(shape->conv.ic, 16) * 16 + run * 16 + w->tile.h * w->tile.w * PANEL * w->nv
             + points * (tiles * (PANEL * w->nv + w->vp) + 32)));
 }
