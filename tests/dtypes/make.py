@@ -132,19 +132,19 @@ FORMULAS = {
 SMALL = {getattr(TensorProto, n) for n in TensorProto.DataType.keys() if re.match("FLOAT[468]", n)}
 
 
-def by_formula(model, arrays):
+def by_formula(model, schema, arrays):
     """What FORMULAS says, where a zero point is a small float."""
     f = FORMULAS.get(model.graph.node[0].op_type)
     kinds = {v.type.tensor_type.elem_type for v in model.graph.input if "zero_point" in v.name}
     if not f or not kinds & SMALL or f.__code__.co_argcount != len(arrays) or (len(arrays) == 8
                                                                                and arrays[7].dtype.kind not in "iu"):
         return None
-    return [cast(f(*arrays), declared(model)[model.graph.output[0].name])]
+    return [cast(f(*arrays), declared(model, schema)[model.graph.output[0].name])]
 
 
-def positive(model, arrays):
+def positive(model, schema, arrays):
     """Zero and less are undefined in a type that has no such numbers: none are made where the result is of one."""
-    if model.graph.node[0].op_type == "DequantizeLinear" and TensorProto.FLOAT8E8M0 in declared(model).values():
+    if model.graph.node[0].op_type == "DequantizeLinear" and TensorProto.FLOAT8E8M0 in declared(model, schema).values():
         arrays[0], arrays[2] = np.maximum(arrays[0], 1), np.zeros_like(arrays[2])
 
 
@@ -160,8 +160,8 @@ def judged(model, arrays):
 
 def expected(model, schema, variable, dtype, arrays):
     new, values = retyped(model, schema, variable, dtype, arrays)
-    positive(new, values)
-    outputs = by_formula(new, values)
+    positive(new, schema, values)
+    outputs = by_formula(new, schema, values)
     if outputs is None:
         outputs = judged(new, values)
     if outputs is not None:
@@ -188,14 +188,19 @@ def write(folder, model, inputs, outputs, tolerance):
     (folder / "tolerance.txt").write_text(f"{tolerance} {tolerance}\n")
 
 
-def declared(model):
-    """The outputs' element types as ONNX infers them."""
+def declared(model, schema):
+    """The outputs' element types: an input's whose type variable they share, else as ONNX infers them."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     for v in bare.graph.output:
         v.ClearField("type")
     out = onnx.shape_inference.infer_shapes(bare).graph.output
-    return {v.name: v.type.tensor_type.elem_type for v in out if v.type.tensor_type.elem_type}
+    node, given = model.graph.node[0], {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
+    variables = {f.type_str: given[n] for n, f in zip(node.input, formals(schema, len(node.input), schema.inputs))
+                 if n in given and not f.type_str.startswith("tensor(")}
+    shared = {n: variables[f.type_str] for n, f in zip(node.output, formals(schema, len(node.output), schema.outputs))
+              if f.type_str in variables}
+    return {v.name: v.type.tensor_type.elem_type for v in out if v.type.tensor_type.elem_type} | shared
 
 
 def one_operator(root, test, schema, wanted):
@@ -219,7 +224,7 @@ def one_operator(root, test, schema, wanted):
                 if outputs is None:
                     print(f"{name}: no judge", file=sys.stderr)
                     continue
-                inferred = declared(new)
+                inferred = declared(new, schema)
                 results = dict(zip(node.output, formals(schema, len(node.output), schema.outputs)))
                 for i, (v, a) in enumerate(zip(new.graph.output, outputs)):
                     if a.dtype.kind in "OU":

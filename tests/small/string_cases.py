@@ -294,16 +294,18 @@ def found():
     x, keep = ["b", "a", "", "é", "b", "a", "zz"], [True, False, True, False, True, False, True]
     unique = sorted(set(x), key=str.encode)
     nodes = [
+        node("NonZero", ["x"], ["some"]),
         node("Unique", ["x"], ["y", "first", "which", "often"]),
         node("Compress", ["x", "keep"], ["z"], axis=0),
         node("OneHot", ["at", "depth", "values"], ["h"])
     ]
     out = [
+        [[i for i, s in enumerate(x) if s]],
         unique, [x.index(s) for s in unique], [unique.index(s) for s in x], [x.count(s) for s in unique], x[::2],
         [["off", "on", "off"], ["off", "off", "on"]]
     ]
-    kinds = [("y", STRING, (None, )), ("first", INT64, (None, )), ("which", INT64, (7, )), ("often", INT64, (None, )),
-             ("z", STRING, (None, )), ("h", STRING, (2, 3))]
+    kinds = [("some", INT64, (1, None)), ("y", STRING, (None, )), ("first", INT64, (None, )), ("which", INT64, (7, )),
+             ("often", INT64, (None, )), ("z", STRING, (None, )), ("h", STRING, (2, 3))]
     return Model(nodes, [("x", STRING, (7, )), ("keep", BOOL, (7, )),
                          ("at", INT64, (2, ))], kinds, [([x, keep, [1, 2]], out)],
                  [tensor("depth", INT64, 3), tensor("values", STRING, ["off", "on"])])

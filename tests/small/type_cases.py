@@ -195,6 +195,19 @@ def integer_arithmetic():
                                   [(a + b) % 256 for a, b in zip(u, v)]])])
 
 
+def half_losses():
+    """A loss is of the scores' type."""
+    inputs, nodes, outputs, values, results = [("at", INT64, [2])], [], [], [[1, 0]], []
+    for tag, dtype in (("half", FLOAT16), ("brain", BFLOAT16)):
+        nodes += [node("NegativeLogLikelihoodLoss", [f"{tag}_x", "at"], [f"{tag}_nll"], reduction="sum"),
+                  node("SoftmaxCrossEntropyLoss", [f"{tag}_x", "at"], [f"{tag}_ce"])]
+        inputs += [(f"{tag}_x", dtype, [2, 2])]
+        outputs += [(f"{tag}_nll", dtype, []), (f"{tag}_ce", dtype, [])]
+        values += [[[0.5, 0.5], [-1.25, -1.25]]]
+        results += [0.75, {"half": 0.693359375, "brain": 0.69140625}[tag]]
+    return Model(nodes, inputs, outputs, [(values, results)])
+
+
 def quantize_round_trip():
     """Rounds half to even and saturates."""
     x, scale = [-200.0, -1.25, -0.25, 0.0, 0.25, 0.75, 1.25, 63.0, 64.0, 500.0], 0.5
@@ -205,5 +218,5 @@ def quantize_round_trip():
                  [tensor("s", FLOAT, scale), tensor("z", INT8, 3)])
 
 
-ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, fourier, fourier_chirp, integer_arithmetic,
-       quantize_round_trip)
+ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, fourier, fourier_chirp, half_losses,
+       integer_arithmetic, quantize_round_trip)

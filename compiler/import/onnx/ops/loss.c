@@ -12,7 +12,7 @@ static Value *loss_of_classes(OnnxNode *n, const char *row, Value *x) {
         .ignored = onnx_int64(n, "ignore_index", 0),
         .reduction = onnx_string(n, "reduction", "mean") };
     Value *in[2] = { x, n->in[1] };
-    return b_loss(n->g, loss_find(row), in, &o);
+    return b_cast(n->g, b_loss(n->g, loss_find(row), in, &o), n->in[0]->type.dtype);
 }
 
 Value *onnx_nll_loss(OnnxNode *n) { return onnx_inputs(n, 2) ? loss_of_classes(n, "nll", n->in[0]) : NULL; }

@@ -29,6 +29,7 @@ bool onnx_takes_strings(const char *op, int input) {
         { "GatherElements", FIRST },
         { "GatherND", FIRST },
         { "LabelEncoder", FIRST },
+        { "NonZero", FIRST },
         { "OneHot", 1 << 2 },
         { "OneHotEncoder", FIRST },
         { "Pad", 1 | 1 << 2 },
