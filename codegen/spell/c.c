@@ -124,7 +124,7 @@ const Language spell_c = {
         [E_Shr] =       { "",                         "%wburn_shr_@($0, $1)" },
     },
     .strings = { "strcmp($0, $1) == 0", "strcmp($0, $1) != 0" },
-    .complexes = { "($0.re == $1.re && $0.im == $1.im)", "($0.re != $1.re || $0.im != $1.im)" },
+    .complexes = { "($0.re == $1.re && $0.im == $1.im)", "($0.re != $1.re || $0.im != $1.im)", "$0.re", "$0.im" },
     .type = c_type,
     .zero = c_zero,
     .integer = c_integer,

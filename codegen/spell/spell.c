@@ -205,6 +205,9 @@ static const char *format_of(const Language *l, Arena *a, const Expr *e) {
     DType d = e->a[0]->dtype;
     bool equal = e->op == E_Eq;
     if (d == DT_STRING) return equal ? l->strings.equal : l->strings.different;
+    if (e->op == E_Real) return l->complexes.real;
+    if (e->op == E_Imag) return l->complexes.imag;
+    if (e->op == E_Complex) return arena_printf(a, "(%s){ $0, $1 }", l->type(e->dtype));
     if (dtype_class(d) == CLASS_COMPLEX) return equal ? l->complexes.equal : l->complexes.different;
     if (d == DT_INDEX && expr_table[e->op].rule != RULE_CMP) return index_format(l, a, e);
     if (!dtype_is_float(d)) return int_format(e, l->op[e->op].on_int);

@@ -28,7 +28,8 @@ typedef struct Language {
     bool promotes;                                      // arithmetic on narrow integers gives a wider one
     FloatWords f32, f64;
     Format op[E_COUNT];
-    struct { const char *equal, *different; } strings, complexes;
+    struct { const char *equal, *different; } strings;
+    struct { const char *equal, *different, *real, *imag; } complexes;
     const char *(*type)(DType d);                       // that arithmetic runs in
     const char *(*zero)(DType d);                       // stands for an element that is not there
     void (*integer)(Text *out, DType d, Scalar c);

@@ -48,6 +48,8 @@ bool expr_rule_accepts(EOp op, DType d) {
         return is_number(d) || d == DT_BOOL
             || ((d == DT_STRING || dtype_class(d) == CLASS_COMPLEX) && (op == E_Eq || op == E_Ne));
     case RULE_BOOL: return d == DT_BOOL;
+    case RULE_PART: return dtype_class(d) == CLASS_COMPLEX;
+    case RULE_PAIR: return d == DT_F32 || d == DT_F64;
     case RULE_SPECIAL: break;
     }
     return false;
@@ -55,7 +57,7 @@ bool expr_rule_accepts(EOp op, DType d) {
 
 const char *expr_rule_wants(EOp op) {
     static const char *const text[] = { "nothing", "numbers", "floats", "integers", "numbers or bools", "floats",
-        "bools" };
+        "bools", "complex numbers", "f32 or f64" };
     return text[expr_table[op].rule];
 }
 
@@ -279,11 +281,14 @@ Expr *expr_make(ExprPool *p, EOp op, DType d, Expr *a, Expr *b, Expr *c) {
 
 static DType result_dtype(EOp op, DType d) {
     ExprRule r = expr_table[op].rule;
+    if (r == RULE_PART) return d == DT_C64 ? DT_F32 : DT_F64;
+    if (r == RULE_PAIR) return d == DT_F32 ? DT_C64 : DT_C128;
     return r == RULE_CMP || r == RULE_TEST || r == RULE_BOOL ? DT_BOOL : d;
 }
 
 static Expr *fold(ExprPool *p, EOp op, Expr *x, Expr *y) {
     DType d = result_dtype(op, x->dtype);
+    if (expr_table[op].rule == RULE_PART) return expr_const_f(p, d, 0);         // the one complex constant is 0
     Scalar s = eval_op(op, x->dtype, x->c, y ? y->c : (Scalar){ .i = 0 });
     return dtype_is_float(d) ? expr_const_f(p, d, s.f) : expr_const_i(p, d, s.i);
 }
@@ -318,7 +323,7 @@ static bool commutes(EOp op) {
 Expr *expr_binary(ExprPool *p, EOp op, Expr *x, Expr *y) {
     if (expr_table[op].arity != 2 || x->dtype != y->dtype || !expr_rule_accepts(op, x->dtype))
         bug("%s of %s and %s", expr_table[op].name, dtype_name(x->dtype), dtype_name(y->dtype));
-    if (is_const(x) && is_const(y)) return fold(p, op, x, y);
+    if (is_const(x) && is_const(y) && expr_table[op].rule != RULE_PAIR) return fold(p, op, x, y);
     if (x->dtype == DT_INDEX) {
         Expr *e = expr_table[op].rule == RULE_CMP ? index_compare(p, op, x, y) : index_binary(p, op, x, y);
         return e ? e : expr_make(p, op, result_dtype(op, DT_INDEX), x, y, NULL);

@@ -6,7 +6,9 @@
 #define BURNCC_EXPR_H
 #include "ir.h"
 
-typedef enum ExprRule { RULE_SPECIAL, RULE_SAME, RULE_FLOAT, RULE_INT, RULE_CMP, RULE_TEST, RULE_BOOL } ExprRule;
+typedef enum ExprRule {
+    RULE_SPECIAL, RULE_SAME, RULE_FLOAT, RULE_INT, RULE_CMP, RULE_TEST, RULE_BOOL, RULE_PART, RULE_PAIR
+} ExprRule;
 typedef struct ExprInfo {
     const char *name;
     int arity;

@@ -57,6 +57,8 @@ Expr *simplify_unary(ExprPool *p, EOp op, Expr *x) {
     case E_Ceil:
     case E_Round:
     case E_Trunc: return x->op == E_Floor || x->op == E_Ceil || x->op == E_Round || x->op == E_Trunc ? x : NULL;
+    case E_Real: return x->op == E_Complex ? x->a[0] : NULL;
+    case E_Imag: return x->op == E_Complex ? x->a[1] : NULL;
     case E_IsNan:
     case E_IsInf:
         return x->op == E_Cast && !dtype_is_float(x->a[0]->dtype) && !dtype_is_small_float(x->dtype) ?

@@ -232,14 +232,22 @@ static void cursor_block(Cursor *w, const Type *t, int64_t *offset, int count) {
     }
 }
 
+// Larger than a Scalar: left to the program.
+static bool has_complex(const ExprOrder *o) {
+    for (int i = 0; i < o->n; i++)
+        if (dtype_class(o->at[i]->dtype) == CLASS_COMPLEX) return true;
+    return false;
+}
+
 bool eval_map(const Node *n, Tensor *const *in, Tensor *const *out) {
-    for (int i = 0; i < n->n_in; i++)
-        // larger than a Scalar: left to the program
-        if (dtype_class(in[i]->type.dtype) == CLASS_COMPLEX) return false;
     const Type *t = &out[0]->type;
     int64_t count = type_count(t);
     Blocks g = { .width = count < BLOCK ? (size_t)count : BLOCK };
     order_make(&g.o, node_expr(n));
+    if (has_complex(&g.o)) {
+        order_free(&g.o);
+        return false;
+    }
     g.value = scratch_new((size_t)g.o.n * g.width, sizeof *g.value);
     g.offset = scratch_new((size_t)(n->n_in + 1) * g.width, sizeof *g.offset);
     Cursor *cursors = scratch_new((size_t)n->n_in + 1, sizeof *cursors);

@@ -112,7 +112,7 @@ def half_ties():
 
 
 def complex_moves():
-    """Complex numbers are moved and chosen; no operator computes with them."""
+    """Complex numbers are moved and chosen."""
     inputs, nodes, outputs, values, results = [], [], [], [], []
     for tag, dtype in (("single", COMPLEX64), ("double", COMPLEX128)):
         x = build((2, 3), lambda i, j: complex(i + 1, j - 1))
@@ -137,6 +137,38 @@ def complex_moves():
         tensor("pads", INT64, [0, 1, 0, 1]),
         tensor("flat", INT64, [-1]),
         tensor("choice", BOOL, choice)
+    ]
+    return Model(nodes, inputs, outputs, [(values, results)], constants)
+
+
+def complex_parts():
+    """What is linear in its input, and what puts elements in order: of real and imaginary parts."""
+    inputs, nodes, outputs, values, results = [], [], [], [], []
+    for tag, dtype in (("single", COMPLEX64), ("double", COMPLEX128)):
+        x, columns = [1 + 2j, 3 - 2j, -1 + 0j], [[1 + 1j, 2j, 3], [4, 5 - 1j, 6j]]
+        nodes += [
+            node("Resize", [f"{tag}_x", "", "scales"], [f"{tag}_r"], mode="linear",
+                 coordinate_transformation_mode="asymmetric"),
+            node("GridSample", [f"{tag}_x", "grid"], [f"{tag}_g"], mode="nearest", align_corners=1),
+            node("Col2Im", [f"{tag}_c", "image", "block"], [f"{tag}_i"]),
+            node("Unique", [f"{tag}_u"], [f"{tag}_s", "", f"{tag}_of", f"{tag}_n"])
+        ]
+        inputs += [(f"{tag}_x", dtype, [1, 1, 1, 3]), (f"{tag}_c", dtype, [1, 2, 3]), (f"{tag}_u", dtype, [6])]
+        outputs += [(f"{tag}_r", dtype, [1, 1, 1, 6]), (f"{tag}_g", dtype, [1, 1, 1, 4]),
+                    (f"{tag}_i", dtype, [1, 1, 4]), (f"{tag}_s", dtype, [None]), (f"{tag}_of", INT64, [6]),
+                    (f"{tag}_n", INT64, [None])]
+        unsorted = [2 + 1j, 1 + 5j, 2 - 1j, 1 + 5j, -3j, 2 + 1j]
+        ordered = sorted(set(unsorted), key=lambda v: (v.real, v.imag))
+        values += [[[[x]]], [columns], unsorted]
+        middle = [(a + b) / 2 for a, b in zip(x, x[1:] + x[2:])]
+        results += [[[[[v for pair in zip(x, middle) for v in pair]]]], [[[[x[2], x[0], x[1], 0]]]],
+                    [[[sum(columns[k][i - k] for k in range(2) if 0 <= i - k < 3) for i in range(4)]]],
+                    ordered, [ordered.index(v) for v in unsorted], [unsorted.count(v) for v in ordered]]
+    constants = [
+        tensor("scales", FLOAT, [1.0, 1.0, 1.0, 2.0]),
+        tensor("grid", FLOAT, [[[[1.0, 0.0], [-1.0, 0.0], [0.1, 0.0], [3.0, 0.0]]]]),
+        tensor("image", INT64, [4]),
+        tensor("block", INT64, [2])
     ]
     return Model(nodes, inputs, outputs, [(values, results)], constants)
 
@@ -218,5 +250,5 @@ def quantize_round_trip():
                  [tensor("s", FLOAT, scale), tensor("z", INT8, 3)])
 
 
-ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, fourier, fourier_chirp, half_losses,
-       integer_arithmetic, quantize_round_trip)
+ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, complex_parts, fourier, fourier_chirp,
+       half_losses, integer_arithmetic, quantize_round_trip)

@@ -35,7 +35,9 @@ static void add_case(Expr *e, DType a, DType b) { VEC_PUSH(arena, cases, (Case){
 static void add_operations(DType d) {
     Expr *a = expr_arg(pool, 0, d), *b = expr_arg(pool, 1, d);
     for (int op = 0; op < E_COUNT; op++) {
-        if (expr_table[op].rule == RULE_SPECIAL || !expr_rule_accepts((EOp)op, d)) continue;
+        // complex numbers are larger than what the evaluator computes with; small/ has them
+        const bool special = expr_table[op].rule == RULE_SPECIAL || expr_table[op].rule == RULE_PAIR;
+        if (special || !expr_rule_accepts((EOp)op, d)) continue;
         add_case(expr_table[op].arity == 1 ? expr_unary(pool, (EOp)op, a) : expr_binary(pool, (EOp)op, a, b), d, d);
         if (expr_table[op].arity == 2 && d != DT_BOOL)
             add_case(expr_binary(pool, (EOp)op, a, expr_const_i(pool, d, 3)), d, d);

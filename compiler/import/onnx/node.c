@@ -115,6 +115,17 @@ bool onnx_inputs(OnnxNode *n, int at_least) {
     return true;
 }
 
+Value *onnx_by_parts(OnnxNode *n, Value *(*make)(OnnxNode *n, bool imaginary)) {
+    Value *x = n->in[0];
+    if (dtype_class(x->type.dtype) != CLASS_COMPLEX) return make(n, false);
+    n->in[0] = B_MAP(n->g, "real(x)", "x", x);
+    Value *real = n->in[0] ? make(n, false) : NULL;
+    n->in[0] = real ? B_MAP(n->g, "imag(x)", "x", x) : NULL;
+    Value *imaginary = n->in[0] ? make(n, true) : NULL;
+    n->in[0] = x;
+    return B_MAP(n->g, "complex(x, y)", "x y", real, imaginary);
+}
+
 bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out) {
     if (axis < -rank || axis >= rank) {
         onnx_fail(n, "axis %lld is not within -%d..%d", (long long)axis, rank, rank - 1);

@@ -152,6 +152,8 @@ Value *onnx_absent(void);                               // what an optional that
 // input i, onnx_absent() when it is an optional that holds nothing, NULL when it is not given
 Value *onnx_given(const OnnxNode *n, int i);
 bool onnx_inputs(OnnxNode *n, int at_least);            // the first inputs are there, else a diagnostic
+// What `make` makes of the first input: of a complex one from its real and from its imaginary parts, put together.
+Value *onnx_by_parts(OnnxNode *n, Value *(*make)(OnnxNode *n, bool imaginary));
 static inline Value *onnx_optional(const OnnxNode *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 // -rank..rank-1 made non-negative, else a diagnostic
 bool onnx_axis(const OnnxNode *n, int64_t axis, int rank, int *out);

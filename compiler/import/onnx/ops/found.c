@@ -69,6 +69,17 @@ Value *onnx_non_zero(OnnxNode *n) {
     return rank == 1 ? rows[0] : b_concat(n->g, 0, rank, rows);
 }
 
+// Complex numbers in a row as twice as many real ones, which puts rows in their order: by real parts first.
+static Value *as_pairs(OnnxNode *n, Value *rows) {
+    if (!rows || dtype_class(rows->type.dtype) != CLASS_COMPLEX) return rows;
+    const Dim count = rows->type.dim[0], length = rows->type.dim[1], two = dim_mul(n->g, length, 2);
+    Value *parts[2];
+    parts[0] = b_reshape(n->g, B_MAP(n->g, "real(x)", "x", rows), 3, (Dim[]){ count, length, 1 });
+    parts[1] = b_reshape(n->g, B_MAP(n->g, "imag(x)", "x", rows), 3, (Dim[]){ count, length, 1 });
+    if (!parts[0] || !parts[1]) return NULL;
+    return b_reshape(n->g, b_concat(n->g, 2, 2, parts), 2, (Dim[]){ count, two });
+}
+
 // Rows are the slices along the axis, or single elements.
 Value *onnx_unique(OnnxNode *n) {
     if (!onnx_inputs(n, 1)) return NULL;
@@ -82,6 +93,7 @@ Value *onnx_unique(OnnxNode *n) {
     if (!rows) return NULL;
     Dim length = rows->type.dim[0];
     rows = b_reshape(n->g, rows, 2, (Dim[]){ length, type_product(n->g, &rows->type, 1, rows->type.rank) });
+    rows = as_pairs(n, rows);
     Node *node = graph_node(n->g, OP_Unique, 1, &rows, 4);
     node_set_int(node, "sorted", onnx_int(n, "sorted", 1));
     if (!rows || !b_finish(node) || !cut_to(n, node->out[3], 0, axis, length, &size)) return NULL;

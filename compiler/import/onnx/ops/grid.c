@@ -24,14 +24,17 @@ static bool grid_modes(OnnxNode *n, Sampler *s) {
     return true;
 }
 
-Value *onnx_grid_sample(OnnxNode *n) {
+static Value *grid_sample(OnnxNode *n, bool imaginary) {
     Sampler s;
-    if (!onnx_inputs(n, 2) || !b_sampler(n->g, &s, n->in[0]) || !grid_modes(n, &s)) return NULL;
+    (void)imaginary;
+    if (!b_sampler(n->g, &s, n->in[0]) || !grid_modes(n, &s)) return NULL;
     // bools count as 0 and 1, and what is not 0 is true again
     const DType d = n->in[0]->type.dtype;
     Value *y = b_grid_sample(n->g, &s, d == DT_BOOL ? b_cast(n->g, n->in[0], DT_F32) : n->in[0], n->in[1]);
     return b_cast(n->g, y, d);
 }
+
+Value *onnx_grid_sample(OnnxNode *n) { return onnx_inputs(n, 2) ? onnx_by_parts(n, grid_sample) : NULL; }
 
 static Value *affine_grid_run(OnnxNode *n, Value *size, int k, bool align) {
     Dim space[MAX_RANK];

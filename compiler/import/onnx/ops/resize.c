@@ -55,7 +55,7 @@ static bool read_choice(OnnxNode *n, const char *attribute, size_t count, const 
     return onnx_fail(n, "attribute \"%s\" is \"%s\"", attribute, given), false;
 }
 
-static bool read_mode(OnnxNode *n, Resize *r) {
+static bool read_mode(OnnxNode *n, Resize *r, bool imaginary) {
     static const char *const places[] = { // in the enumerations' order; the first is what holds where none is named
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
         "tf_crop_and_resize", "tf_half_pixel_for_nn"
@@ -77,7 +77,7 @@ static bool read_mode(OnnxNode *n, Resize *r) {
     r->antialias = onnx_int(n, "antialias", 0) != 0;
     r->exclude_outside = onnx_int(n, "exclude_outside", 0) != 0;
     r->cubic_a = onnx_float(n, "cubic_coeff_a", -0.75);
-    r->extrapolation = onnx_float(n, "extrapolation_value", 0);
+    r->extrapolation = imaginary ? 0 : onnx_float(n, "extrapolation_value", 0);     // a real number
     return true;
 }
 
@@ -92,11 +92,11 @@ static bool known_inputs(const OnnxNode *n, const Resize *r, int numbers) {
     return type_is_static(&n->in[0]->type) && (!v || value_const(v)) && (!roi || value_const(roi));
 }
 
-Value *onnx_resize(OnnxNode *n) {
+static Value *resize(OnnxNode *n, bool imaginary) {
     Resize r = { 0 };
     int64_t axes[MAX_RANK];
     bool given;
-    if (!onnx_inputs(n, 1) || !read_mode(n, &r)) return NULL;
+    if (!read_mode(n, &r, imaginary)) return NULL;
     Value *x = n->in[0];
     if (!onnx_axes(n, 99, x->type.rank, axes, &r.count, &given)) return NULL;
     if (!given)
@@ -108,9 +108,11 @@ Value *onnx_resize(OnnxNode *n) {
     return ok && read_roi(n, &r) ? b_resize(n->g, &r, x) : NULL;
 }
 
-Value *onnx_upsample(OnnxNode *n) {
+Value *onnx_resize(OnnxNode *n) { return onnx_inputs(n, 1) ? onnx_by_parts(n, resize) : NULL; }
+
+static Value *upsample(OnnxNode *n, bool imaginary) {
     Resize r = { 0 };
-    if (!onnx_inputs(n, 1) || !read_mode(n, &r)) return NULL;
+    if (!read_mode(n, &r, imaginary)) return NULL;
     Value *x = n->in[0];
     int64_t axes[MAX_RANK];
     for (r.count = 0; r.count < x->type.rank; r.count++) axes[r.count] = r.count;
@@ -128,3 +130,5 @@ Value *onnx_upsample(OnnxNode *n) {
             return NULL;
     return read_roi(n, &r) ? b_resize(n->g, &r, x) : NULL;
 }
+
+Value *onnx_upsample(OnnxNode *n) { return onnx_inputs(n, 1) ? onnx_by_parts(n, upsample) : NULL; }

@@ -184,12 +184,14 @@ static Value *col2im(OnnxNode *n) {
     return b_col2im(n->g, x, size, &w);
 }
 
-Value *onnx_col2im(OnnxNode *n) {
-    if (!onnx_inputs(n, 3)) return NULL;
+static Value *col2im_of_part(OnnxNode *n, bool imaginary) {
+    (void)imaginary;
     const DType d = n->in[0]->type.dtype;
     if (d == DT_BOOL && !(n->in[0] = b_cast(n->g, n->in[0], DT_I32))) return NULL;
     return b_cast(n->g, col2im(n), d);
 }
+
+Value *onnx_col2im(OnnxNode *n) { return onnx_inputs(n, 3) ? onnx_by_parts(n, col2im_of_part) : NULL; }
 
 // ---------------------------------------------------------------- pools
 
