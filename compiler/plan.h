@@ -210,7 +210,8 @@ typedef struct Rowwise {
 typedef enum HoleKind {
     HOLE_NUMBER,                                        // value
     HOLE_SIZE,                                          // value: a Dim,
-    HOLE_ARGUMENT,                                      // or a number, that the function is given
+    HOLE_ARGUMENT,                                      // or a number, that the function is given,
+    HOLE_SHARED,                                        // or is where kernels share functions (CFile.numbers)
     HOLE_ELEMENT,                                       // value: a DType, as its elements are in memory,
     HOLE_TYPE,                                          // as arithmetic on it runs,
     HOLE_LOAD,                                          // and how the one becomes the other

@@ -141,22 +141,33 @@ void c_print_params(CFile *g, const KernelText *k, Text *out, int from) {
         text_printf(out, ", ptrdiff_t %s", k->numbers.at[i].name);
 }
 
-// The range of the part: whole lines of memory where the axis runs along them.
-static void print_share(const CFile *g, Text *out, const Kernel *k) {
-    enum { LINE = 16 };
-    Dim extent = k->axes.at[k->loop.part_axis].size;
-    const char *size = arena_printf(
-        g->arena, dim_is_const(extent) ? "%s" : "(ptrdiff_t)(%s)", spell_size(g->arena, g->plan->graph, extent));
+// Is a part of the loop a range that it is given? Where the extent is known: loops of other lengths, and in more parts
+// or fewer, are the same function then.
+bool c_takes_range(const Kernel *k) {
+    return k->kind == KERNEL_LOOP && !k->strips && k->parts > 1 && dim_is_const(k->axes.at[k->loop.part_axis].size);
+}
+
+enum { LINE = 16 };
+
+// Where the axis runs along memory, parts are whole lines of it.
+static bool goes_by_lines(const Kernel *k) {
     bool inner = true;
     for (int i = k->loop.part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
-    const char *units = size, *unit = "";
-    if (inner && dim_is_const(extent)) units = arena_printf(g->arena, "%lld", (long long)((extent + LINE - 1) / LINE));
-    else if (inner) units = arena_printf(g->arena, "(%s + %d) / %d", units, LINE - 1, LINE);
-    if (inner) unit = arena_printf(g->arena, " * %d", LINE);
-    text_printf(out, "    const ptrdiff_t first = %s * part / %d%s, last = ", units, k->parts, unit);
-    if (inner && !(dim_is_const(extent) && extent % LINE == 0))
-        text_printf(out, "part + 1 == %d ? %s : ", k->parts, size);
-    text_printf(out, "%s * (part + 1) / %d%s;\n", units, k->parts, unit);
+    return inner;
+}
+
+const char *c_share(const CFile *g, const Kernel *k, bool end) {
+    Arena *a = g->arena;
+    const Dim extent = k->axes.at[k->loop.part_axis].size;
+    const bool lines = goes_by_lines(k), is_const = dim_is_const(extent);
+    const char *size = arena_printf(a, is_const ? "%s" : "(ptrdiff_t)(%s)", spell_size(a, g->plan->graph, extent)),
+               *units = size;
+    if (lines && is_const) units = number_text(a, (extent + LINE - 1) / LINE);
+    else if (lines) units = arena_printf(a, "(%s + %d) / %d", size, LINE - 1, LINE);
+    const char *at = arena_printf(a, "%s * (ptrdiff_t)%s / %d", units, end ? "(part + 1)" : "part", k->parts);
+    if (!lines) return at;
+    if (!end || (is_const && extent % LINE == 0)) return arena_printf(a, "%s * %d", at, LINE);
+    return arena_printf(a, "part + 1 == %d ? %s : %s * %d", k->parts, size, at, LINE);
 }
 
 // A product that is added or subtracted: contracted, x*c - max(x*c) is no longer 0 at the maximum.
@@ -191,11 +202,10 @@ static void loop_kernel(CFile *g, KernelText *t) {
     Text body;
     text_init(&body, g->arena);
     Dialect d = c_dialect(t);
-    if (k->parts > 1) {
-        print_share(g, &body, k);
-        d.first = "first";
-        d.last = "last";
-    } else if (k->strips) {
+    const bool range = k->strips || c_takes_range(k);
+    if (k->parts > 1 && !range)
+        text_printf(&body, "    const ptrdiff_t first = %s, last = %s;\n", c_share(g, k, false), c_share(g, k, true));
+    if (k->parts > 1 || range) {
         d.first = "first";
         d.last = "last";
     }
@@ -204,7 +214,7 @@ static void loop_kernel(CFile *g, KernelText *t) {
     text_printf(&g->c, "%sstatic void %s(", fused ? "BURN_FUSED " : "", t->name);
     c_print_params(g, t, &g->c, 0);
     text_printf(&g->c, "%s)\n{\n%s}\n",
-        k->strips ? ", ptrdiff_t first, ptrdiff_t last" : k->parts > 1 ? ", ptrdiff_t part" : "", body.at);
+        range ? ", ptrdiff_t first, ptrdiff_t last" : k->parts > 1 ? ", ptrdiff_t part" : "", body.at);
 }
 
 void c_kernel(CFile *g, KernelText *t) {

@@ -32,6 +32,7 @@ typedef struct CFile {
     int n; const Program *programs;
     const Plan *plan;                                   // of the program or body being printed
     Functions *functions;                               // that the programs so far have
+    StrMap *tasks;                                      // that hand out parts of these, by what they do: their names
     // declarations; constants; kernels and run functions; what is there once whatever the targets
     Text h, data, c, ends;
     bool descriptor;                                    // some program has the generic `const burn_model`
@@ -75,6 +76,9 @@ void c_custom(CFile *g, KernelText *t);                   // custom.c: the same 
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // its parameters are what it writes and then what it reads, values of the same bytes being one
 void c_take_params(CFile *g, KernelText *t);
+// of a loop in parts: is it given the range of one? Where that of the part `part` begins, or ends
+bool c_takes_range(const Kernel *k);
+const char *c_share(const CFile *g, const Kernel *k, bool end);
 void c_print_params(CFile *g, const KernelText *t, Text *out, int from);    // of the pointers those from `from` on
 void c_add_param(CFile *g, KernelText *t, Value *v, bool written);
 const char *c_param_name(const KernelText *t, const Value *v);              // of an operand

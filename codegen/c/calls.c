@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The calls of a program's kernels, as lists of arguments: where operands lie, sizes, scratch memory. One function
-// prints a list in either of two ways: over the run function's variables, or over those of a frame, where the run
-// function has put them for a task (parts.c):
+// The calls of a program's kernels, as lists of arguments: where operands lie, sizes, scratch memory, over the run
+// function's variables:
 //
 //   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(work + 0), (float *)(void *)(work + 6272));
-//   lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272), part);
 #include "run.h"
 #include "schedule/cpu/templates.h"
 
@@ -55,18 +53,14 @@ static Address scratch_of(const Buffer *b) {
 }
 
 // The variable that an address is counted from.
-static const char *base_text(RunText *r, const Address *a, bool framed) {
-    Arena *arena = r->g->arena;
-    const char *frame = framed ? "frame->" : "";
+static const char *base_text(RunText *r, const Address *a) {
     r->uses[a->base] = true;
     if (a->base == BASE_STATIC) return a->array;
     if (a->base == BASE_WORK) r->banks |= 1u << a->index;
-    if (a->base == BASE_WORK && c_has_banks(r->g)) return arena_printf(arena, "work%d", a->index);
-    if (a->base == BASE_WORK) return arena_printf(arena, "%swork", frame);
-    if (a->base == BASE_CONSTANTS) return arena_printf(arena, "%sconstants", frame);
-    const char *at = (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];
-    if (*at != '&' || !framed) return arena_printf(arena, "%s%s", frame, at);
-    return arena_printf(arena, "(const %s *)&frame->%s", spell_c_storage(a->value->type.dtype), at + 1);
+    if (a->base == BASE_WORK && c_has_banks(r->g)) return arena_printf(r->g->arena, "work%d", a->index);
+    if (a->base == BASE_WORK) return "work";
+    if (a->base == BASE_CONSTANTS) return "constants";
+    return (a->base == BASE_INPUT ? &r->s->in : &r->s->outs)->at[a->index];
 }
 
 static const char *element_pointer(Arena *a, const char *type, bool is_const, const char *base, int64_t offset) {
@@ -74,9 +68,9 @@ static const char *element_pointer(Arena *a, const char *type, bool is_const, co
         base, (long long)offset);
 }
 
-static const char *address_text(RunText *r, const Address *a, bool framed) {
+static const char *address_text(RunText *r, const Address *a) {
     Arena *arena = r->g->arena;
-    const char *base = base_text(r, a, framed);
+    const char *base = base_text(r, a);
     switch (a->base) {
     case BASE_STATIC: return base;
     case BASE_INPUT: case BASE_OUTPUT: {
@@ -101,7 +95,7 @@ static Address value_address(const RunText *r, const Value *v) {
 
 const char *c_value_place(RunText *r, const Value *v) {
     const Address a = value_address(r, v);
-    return address_text(r, &a, false);
+    return address_text(r, &a);
 }
 
 // ---------------------------------------------------------------- lists of arguments
@@ -147,12 +141,14 @@ static void scratch_argument(const RunText *r, const Kernel *k, Arguments *to) {
     add(r, to,
         (Argument){ .kind = ARG_ADDRESS,
             .at = scratch_of(k->scratch),
+            .written = true,
             .worker_step = workers > 1 ? k->scratch_bytes / workers : 0 });
 }
 
 Argument c_strip_rows(const RunText *r, const Strips *s, int i) {
     return (Argument){ .kind = ARG_ADDRESS,
         .at = value_address(r, s->member[i]->writes.at[0]),
+        .written = true,
         .worker_step = s->workers > 1 ? s->elements[i] : 0 };
 }
 
@@ -161,7 +157,7 @@ static Argument operand_argument(const RunText *r, const Kernel *k, const Kernel
     // of a convolution the weights come first; what it convolves is another value
     bool packed = k->packed && k->packed->value == v && j < (kernel_is_conv(k) ? 1 : t->first_shared);
     const int between = between_strips(k, v);
-    Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at };
+    Argument a = { .kind = ARG_ADDRESS, .plus = t->params[j].at, .written = t->params[j].written };
     a.at = packed ? address_of(r, k->packed, v, spell_c_storage(k->packed->element)) : value_address(r, v);
     if (between >= 0 && k->strips->workers > 1) a.worker_step = k->strips->elements[between];
     if (between >= 0 && j >= t->first_shared)           // elements counted from the first pixel, which is not there
@@ -187,7 +183,7 @@ void c_pack(RunText *r, const Kernel *k, int depth) {
     Address to = address_of(r, k->packed, k->packed->value, spell_c_storage(DT_F32));
     Address from = value_address(r, k->packed->value);
     from.offset += c->w_at * (int64_t)sizeof(float);
-    const char *place = address_text(r, &to, false), *weights = address_text(r, &from, false);
+    const char *place = address_text(r, &to), *weights = address_text(r, &from);
     c_line(r, depth);
     if (k->template == &template_winograd) {
         const int64_t size[] = { template_hole_value(k, "TH") + c->kernel[1] - 1,
@@ -235,106 +231,40 @@ Arguments c_arguments(RunText *r, const Kernel *k) {
     const bool own_scratch = template_takes_scratch(k) && (k->kind != KERNEL_CALL || k->scratch_bytes);
     if (own_scratch || (t->handed && k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);
+    else if (c_takes_range(k))
+        for (int end = 0; end < 2; end++) add_word(r, &all, c_share(r->g, k, end));
     else if (k->parts > 1) add_word(r, &all, "part");
     return all;
 }
 
-const char *c_argument_text(RunText *r, const Argument *a, bool framed) {
+const char *c_argument_origin(RunText *r, const Argument *a) {
     Arena *arena = r->g->arena;
     const Graph *g = r->s->graph;
     int n;
-    switch (a->kind) {
-    case ARG_SIZE:
-        return arena_printf(arena, "%s%s", framed ? "frame->" : "",
-            spell_symbol(arena, &graph_symbols(graph_root(g), &n)[a->value]));
-    case ARG_NUMBER: return arena_printf(arena, "%lld", (long long)a->value);
-    case ARG_WORD: case ARG_TABLE: return a->word;
-    default: break;
-    }
-    const char *text = address_text(r, &a->at, framed);
-    if (a->worker_step) text = arena_printf(arena, "%s + %lld * worker", text, (long long)a->worker_step);
-    if (a->minus) text = arena_printf(arena, "%s - %s", text, a->minus);
-    if (a->plus) text = arena_printf(arena, "%s + %s", text, spell_size_of(arena, g, a->plus, framed ? "frame->" : ""));
-    return text;
+    if (a->kind == ARG_SIZE) return spell_symbol(arena, &graph_symbols(graph_root(g), &n)[a->value]);
+    const char *text = address_text(r, &a->at);
+    return a->plus ? arena_printf(arena, "%s + %s", text, spell_size(arena, g, a->plus)) : text;
 }
 
-const char *c_arguments_text(RunText *r, const Arguments *all, bool framed) {
+void c_argument_further(Text *out, const Argument *a) {
+    if (a->worker_step) text_printf(out, " + %lld * worker", (long long)a->worker_step);
+    if (a->minus) text_printf(out, " - %s", a->minus);
+}
+
+const char *c_argument_text(RunText *r, const Argument *a) {
+    Text out;
+    if (a->kind == ARG_NUMBER) return number_text(r->g->arena, a->value);
+    if (a->kind == ARG_WORD || a->kind == ARG_TABLE) return a->word;
+    text_init(&out, r->g->arena);
+    text_printf(&out, "%s", c_argument_origin(r, a));
+    if (a->kind == ARG_ADDRESS) c_argument_further(&out, a);
+    return out.at;
+}
+
+const char *c_arguments_text(RunText *r, const Arguments *all) {
     Text out;
     text_init(&out, r->g->arena);
     for (int i = 0; i < all->n; i++)
-        text_printf(&out, "%s%s", i ? ", " : "", c_argument_text(r, &all->at[i], framed));
+        text_printf(&out, "%s%s", i ? ", " : "", c_argument_text(r, &all->at[i]));
     return out.n ? out.at : "";
-}
-
-// ---------------------------------------------------------------- what they take from a frame
-static bool mentions_base(const Arguments *all, Base base) {
-    for (int i = 0; i < all->n; i++)
-        if (all->at[i].kind == ARG_ADDRESS && all->at[i].at.base == base) return true;
-    return false;
-}
-
-static bool mentions_size(const RunText *r, const Arguments *all, int symbol) {
-    for (int i = 0; i < all->n; i++) {
-        const Argument *a = &all->at[i];
-        if (a->kind == ARG_SIZE && a->value == symbol) return true;
-        if (a->kind == ARG_ADDRESS && dim_uses(r->s->graph, a->plus, symbol)) return true;
-    }
-    return false;
-}
-
-// v, or where v is a field of a struct, any field of it.
-static bool mentions_end(const Arguments *all, Base base, const Value *v) {
-    for (int i = 0; i < all->n; i++) {
-        const Argument *a = &all->at[i];
-        if (a->kind != ARG_ADDRESS || (a->at.base != BASE_INPUT && a->at.base != BASE_OUTPUT)) continue;
-        if (c_in_struct(v) ? a->at.value->role == v->role : a->at.base == base && a->at.value == v) return true;
-    }
-    return false;
-}
-
-// set: what the run function has from its beginning
-static void add_field(RunText *r, const char *type, const char *name, bool set) {
-    for (int i = 0; i < r->framed.n; i++)
-        if (!strcmp(r->framed.at[i], name)) return;
-    VEC_PUSH(r->fields.arena, r->framed, arena_strdup(r->fields.arena, name));
-    text_printf(&r->fields, "    %s%s;\n", type, name);
-    if (set) text_printf(&r->settings, "    frame.%s = %s;\n", name, name);
-}
-
-static void frame_ends(RunText *r, const Arguments *all, bool outputs) {
-    Arena *a = r->g->arena;
-    const Graph *g = r->s->graph;
-    for (int i = 0; i < (outputs ? g->outputs.n : g->inputs.n); i++) {
-        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        const char *storage = spell_c_storage(v->type.dtype);
-        if (!mentions_end(all, outputs ? BASE_OUTPUT : BASE_INPUT, v)) continue;
-        if (c_in_struct(v))
-            add_field(r,
-                arena_printf(a, "%s%s_%s *", c_struct_written(g, v->role) ? "" : "const ", r->g->model,
-                    c_struct_type(v->role)),
-                c_struct_param(v->role), true);
-        else
-            add_field(r,
-                v->role == ROLE_VALUE ? arena_printf(a, "%s ", storage) :
-                                        arena_printf(a, "%s%s *", outputs ? "" : "const ", storage),
-                (outputs ? &r->s->outs : &r->s->in)->name[i], true);
-    }
-}
-
-void c_arguments_frame(RunText *r, const Arguments *all, int depth) {
-    const Graph *g = r->s->graph;
-    int n;
-    const Symbol *symbols = graph_symbols(graph_root(g), &n);
-    if (mentions_base(all, BASE_WORK)) add_field(r, "unsigned char *", "work", true);
-    if (mentions_base(all, BASE_CONSTANTS)) add_field(r, "const unsigned char *", "constants", true);
-    for (int i = 0; i < n; i++) {
-        if (!mentions_size(r, all, i)) continue;
-        const char *size = spell_symbol(r->g->arena, &symbols[i]);
-        add_field(r, "int64_t ", size, !symbols[i].from);
-        if (!symbols[i].from) continue;                 // measured: known by now
-        c_line(r, depth);
-        text_printf(&r->body, "frame.%s = %s;\n", size, size);
-    }
-    frame_ends(r, all, false);
-    frame_ends(r, all, true);
 }

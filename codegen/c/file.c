@@ -208,6 +208,7 @@ static void print_programs(CFile *g, const Training *training) {
     if (training) c_train_declare(g, training);
     else c_state_declare(g);
     g->functions = c_functions_new(g);
+    g->tasks = strmap_new(g->arena);
     for (int i = 0; i < g->n; i++) c_program(g, &g->programs[i]);
 }
 

@@ -266,6 +266,8 @@ static const char *hole_spelled(CFile *g, KernelText *t, const HoleValue *h) {
     case HOLE_SIZE:                                     // any expression, and so an argument
         if (g->numbers && dim_is_const(h->value) && h->value >= MIN_HOLE) return hole_argument(t, h->name, h->value);
         return spell_size_operand(g->arena, g->plan->graph, h->value);
+    case HOLE_SHARED:
+        return g->numbers ? hole_argument(t, h->name, h->value) : number_text(g->arena, h->value);
     case HOLE_ARGUMENT:
         if (dim_is_const(h->value)) return hole_argument(t, h->name, h->value);
         return spell_size_operand(g->arena, g->plan->graph, h->value);

@@ -12,47 +12,107 @@ void c_mark(const RunText *r, Text *out, int depth, const char *track, const Ker
 }
 
 // ---------------------------------------------------------------- parts
-// A kernel in parts is called by a function of its own, which finds the run's variables in a frame:
+// A kernel in parts is called by a function that hands them out. They find their operands where it has put them:
+//
+//   typedef struct lenet_k3_conv2_call { const float *a0; float *a1; unsigned char *a2; } lenet_k3_conv2_call;
 //
 //   static void lenet_k3_conv2_part(void *argument, int worker, int part)
 //   {
-//       const volatile lenet_run_frame *frame = (const volatile lenet_run_frame *)argument;
-//       lenet_k3_conv2(lenet_run_w1, (float *)(void *)(frame->work + 0), (float *)(void *)(frame->work + 6272),
-//           frame->work + 12544 + 2048 * worker, part);
+//       const volatile lenet_k3_conv2_call *call = (const volatile lenet_k3_conv2_call *)argument;
+//       lenet_k3_conv2(call->a0, call->a1, 800, call->a2 + 2048 * worker, part);
 //   }
+//
+//   BURN_APART static void lenet_k3_conv2_parts(const burn_threads *threads, const float *a0, float *a1, ...)
+//   {
+//       lenet_k3_conv2_call call = {a0, a1, a2};
+//       burn_parts(threads, 2, 16, lenet_k3_conv2_part, &call);
+//   }
+//
+// All calls that differ in where their operands lie, and in nothing else, share these, whichever program they are of: a
+// training step calls the thousand kernels of its gradients again.
 //
 // volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes
 // that for an access to memory at zero, and leaves out calls of the function, which in its eyes has no effect
-// (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc). has_own: each worker has memory of its own.
-static void begin_task(RunText *r, const char *name, bool has_own) {
-    const char *frame = arena_printf(r->g->arena, "const volatile %s_frame *", r->s->program->name);
-    text_printf(&r->tasks, "static void %s_part(void *argument, int worker, int part)\n{\n", name);
-    text_printf(&r->tasks, "    %sframe = (%s)argument;\n%s", frame, frame, has_own ? "" : "    (void)worker;\n");
+// (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
+typedef struct Task {
+    Text fields, params, given, body;                   // given: the arguments of the call in the run function
+    int n;
+    bool has_own;                                       // each worker has memory of its own
+} Task;
+
+static Task task_new(Arena *a) {
+    Task t = { 0 };
+    text_init(&t.fields, a);
+    text_init(&t.params, a);
+    text_init(&t.given, a);
+    text_init(&t.body, a);
+    return t;
 }
 
-static bool has_own(const Arguments *all) {
-    for (int i = 0; i < all->n; i++)
-        if (all->at[i].kind == ARG_ADDRESS && all->at[i].worker_step) return true;
-    return false;
+// A list of arguments as the task's body has them.
+static const char *task_arguments(RunText *r, Task *t, const Arguments *all) {
+    Arena *a = r->g->arena;
+    Text out;
+    text_init(&out, a);
+    for (int i = 0; i < all->n; i++) {
+        const Argument *x = &all->at[i];
+        text_printf(&out, "%s", i ? ", " : "");
+        if (x->kind != ARG_ADDRESS && x->kind != ARG_SIZE) {
+            text_printf(&out, "%s", c_argument_text(r, x));
+            continue;
+        }
+        const char *type = x->kind == ARG_SIZE ? "int64_t " :
+                                                 arena_printf(a, "%s%s *", x->written ? "" : "const ",
+                                                     x->at.type ? x->at.type : "unsigned char");
+        text_printf(&t->fields, " %sa%d;", type, t->n);
+        text_printf(&t->params, ", %sa%d", type, t->n);
+        text_printf(&t->given, ", %s", c_argument_origin(r, x));
+        text_printf(&out, "call->a%d", t->n++);
+        c_argument_further(&out, x);
+        t->has_own = t->has_own || x->worker_step;
+    }
+    return out.at;
+}
+
+static void print_task(RunText *r, const Task *t, const char *name, int workers, int parts) {
+    const char *call = arena_printf(r->g->arena, "const volatile %s_call *", name);
+    text_printf(&r->tasks, "typedef struct %s_call {%s } %s_call;\n\n", name, t->fields.at, name);
+    text_printf(&r->tasks, "static void %s_part(void *argument, int worker, int part)\n{\n", name);
+    text_printf(&r->tasks, "    %scall = (%s)argument;\n%s%s}\n\n", call, call,
+        t->has_own ? "" : "    (void)worker;\n", t->body.at);
+    text_printf(&r->tasks, "BURN_APART static void %s_parts(const burn_threads *threads%s)\n{\n    %s_call call = {",
+        name, t->params.at, name);
+    for (int i = 0; i < t->n; i++) text_printf(&r->tasks, "%sa%d", i ? ", " : "", i);
+    text_printf(&r->tasks, "};\n    burn_parts(threads, %d, %d, %s_part, &call);\n}\n\n", workers, parts, name);
+}
+
+// Its call, and the functions unless some call before has had the same.
+static void print_task_call(RunText *r, const Task *t, const char *name, int workers, int parts, const char *threads) {
+    CFile *g = r->g;
+    const char *key = arena_printf(g->arena, "%d %d%s\n%s", workers, parts, t->params.at, t->body.at);
+    char *known = strmap_get(g->tasks, key);
+    if (!known) {
+        known = arena_strdup(r->tasks.arena, name);
+        print_task(r, t, known, workers, parts);
+        strmap_put(g->tasks, key, known);
+    }
+    text_printf(&r->body, "%s_parts(%s%s);\n", known, threads, t->given.at);
 }
 
 static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
-    c_arguments_frame(r, &arguments, depth);
-    if (!r->ran) {
-        begin_task(r, t->name, has_own(&arguments));
-        c_mark(r, &r->tasks, 1, worker_track, k);
-        text_printf(&r->tasks, "    %s(%s);\n", t->function, c_arguments_text(r, &arguments, true));
-        c_mark(r, &r->tasks, 1, worker_track, NULL);
-        text_printf(&r->tasks, "}\n\n");
-    }
+    Task task = task_new(r->g->arena);
+    const char *text = task_arguments(r, &task, &arguments);
+    c_mark(r, &task.body, 1, worker_track, k);
+    text_printf(&task.body, "    %s(%s);\n", t->function, text);
+    c_mark(r, &task.body, 1, worker_track, NULL);
     c_line(r, depth);
     const char *threads = "threads";
     if (k->part_least > 0)
         threads = arena_printf(r->g->arena, "%s >= %lld ? threads : (const burn_threads *)0",
             spell_size(r->g->arena, r->s->graph, k->part_size), (long long)k->part_least);
-    text_printf(&r->body, "burn_parts(%s, %d, %d, %s_part, &frame);\n", threads, k->workers, k->parts, t->name);
+    print_task_call(r, &task, t->name, k->workers, k->parts, threads);
 }
 
 // ---------------------------------------------------------------- strips
@@ -79,10 +139,14 @@ static void print_table(RunText *r, const Strips *s, const char *name) {
     text_printf(&r->tables, "};\n\n");
 }
 
-// `first`, `end`: the lines of the table; calls of a task where there are parts.
-static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, const char *first, const char *end) {
+static const char *strip_arguments(RunText *r, Task *t, const Arguments *all) {
+    return t ? task_arguments(r, t, all) : c_arguments_text(r, all);
+}
+
+// `first`, `end`: the lines of the table; calls of a task where there are parts, else NULL.
+static void print_strip_loop(
+    RunText *r, Text *out, const Strips *s, int depth, const char *first, const char *end, Task *task) {
     const KernelText *head = s->member[0]->text;
-    const bool task = s->parts > 1;
     const char *indent = arena_printf(r->g->arena, "%*s", 4 * depth, "");
     text_printf(out, "%sfor (int strip = %s; strip < %s; strip++) {\n", indent, first, end);
     text_printf(out, "%s    const int *const was = %s_strips[strip - 1], *const now = %s_strips[strip];\n", indent,
@@ -90,29 +154,18 @@ static void print_strip_loop(RunText *r, Text *out, const Strips *s, int depth, 
     for (int i = 0; i + 1 < s->n; i++) {
         Arguments rows = { 0 };
         VEC_PUSH(r->g->arena, rows, c_strip_rows(r, s, i));
-        if (task) c_arguments_frame(r, &rows, depth);
         const int64_t pixel = s->width[i] * (int64_t)dtype_size(s->member[i]->writes.at[0]->type.dtype);
         text_printf(out, "%s    burn_keep(%s, %lld, was[%d], now[%d], was[%d]);\n", indent,
-            c_arguments_text(r, &rows, task), (long long)pixel, s->n + i, s->n + i, i);
+            strip_arguments(r, task, &rows), (long long)pixel, s->n + i, s->n + i, i);
     }
     for (int i = 0; i < s->n; i++) {
         const Arguments arguments = c_arguments(r, s->member[i]);
-        if (task) c_arguments_frame(r, &arguments, depth);
         c_mark(r, out, depth + 1, task ? worker_track : run_track, s->member[i]);
         text_printf(out, "%s    %s(%s);\n", indent, ((const KernelText *)s->member[i]->text)->function,
-            c_arguments_text(r, &arguments, task));
+            strip_arguments(r, task, &arguments));
         c_mark(r, out, depth + 1, task ? worker_track : run_track, NULL);
     }
     text_printf(out, "%s}\n", indent);
-}
-
-static void print_strip_task(RunText *r, const Strips *s, const char *name) {
-    begin_task(r, name, true);
-    text_printf(&r->tasks, "    static const int first[] = {");
-    for (int i = 0; i <= s->parts; i++) text_printf(&r->tasks, "%s%d", i ? ", " : "", s->part[i]);
-    text_printf(&r->tasks, "};\n");
-    print_strip_loop(r, &r->tasks, s, 1, "first[part] + 1", "first[part + 1]");
-    text_printf(&r->tasks, "}\n\n");
 }
 
 void c_strips(RunText *r, const Strips *s, int depth) {
@@ -120,13 +173,17 @@ void c_strips(RunText *r, const Strips *s, int depth) {
     const char *name = ((const KernelText *)s->member[0]->text)->name;
     if (!r->ran) print_table(r, s, name);
     if (s->parts == 1) {
-        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]));
+        print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]), NULL);
         return;
     }
-    if (!r->ran) print_strip_task(r, s, name);
+    Task task = task_new(g->arena);
+    text_printf(&task.body, "    static const int first[] = {");
+    for (int i = 0; i <= s->parts; i++) text_printf(&task.body, "%s%d", i ? ", " : "", s->part[i]);
+    text_printf(&task.body, "};\n");
+    print_strip_loop(r, &task.body, s, 1, "first[part] + 1", "first[part + 1]", &task);
     c_mark(r, &r->body, depth, run_track, s->member[0]);
     c_line(r, depth);
-    text_printf(&r->body, "burn_parts(threads, %d, %d, %s_part, &frame);\n", s->workers, s->parts, name);
+    print_task_call(r, &task, name, s->workers, s->parts, "threads");
     c_mark(r, &r->body, depth, run_track, NULL);
 }
 
@@ -140,7 +197,7 @@ static void print_call(RunText *r, const Kernel *k, int depth) {
     const Arguments arguments = c_arguments(r, k);
     c_line(r, depth);
     const int fails = kernel_fails(k);
-    text_printf(&r->body, fails ? "if (%s(%s" : "%s(%s", t->function, c_arguments_text(r, &arguments, false));
+    text_printf(&r->body, fails ? "if (%s(%s" : "%s(%s", t->function, c_arguments_text(r, &arguments));
     if (fails)
         text_printf(&r->body, ") != 0) return %d; /* BURN_%s */\n", fails, fails == -5 ? "ELIMIT" : "EFORMAT");
     else text_printf(&r->body, ");\n");

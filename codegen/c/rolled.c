@@ -180,7 +180,7 @@ static void print_loop(RunText *r, const Plan *p, int first, const Rolled *c, in
         text_printf(&r->body, "%s(", function(p, first + i));
         for (int j = 0; j < c->calls[i].n; j++) {
             const Argument *argument = &c->calls[i].at[j];
-            const char *text = c_argument_text(r, argument, false);
+            const char *text = c_argument_text(r, argument);
             if (!same_in_all(c, i, j)) {
                 const Field *f = field_of(fields, &n, take_field(r, c, i, j, n), c->times);
                 text = field_text(r, argument, arena_printf(a, "%s[call].%s", name, f->name));

@@ -317,8 +317,7 @@ static void print_unread(CFile *g, const Signature *s, const RunText *r) {
     for (int i = 0; i < s->graph->inputs.n; i++) {
         const char *name = s->in.name[i];
         if (s->graph->inputs.at[i]->role != ROLE_VALUE || s->graph->inputs.at[i]->range) continue;
-        if (r->body.n && c_says_word(r->body.at, name)) continue;
-        if (!(r->settings.n && c_says_word(r->settings.at, name))) text_printf(&g->c, "    (void)%s;\n", name);
+        if (!(r->body.n && c_says_word(r->body.at, name))) text_printf(&g->c, "    (void)%s;\n", name);
     }
 }
 
@@ -359,19 +358,13 @@ void c_run(CFile *g, const Signature *s) {
     text_init(&r.body, g->arena);
     text_init(&r.tables, g->arena);
     text_init(&r.tasks, g->arena);
-    text_init(&r.fields, g->arena);
-    text_init(&r.settings, g->arena);
     r.known = NEW_ARRAY(g->arena, bool, root->symbols.n);
     for (int i = 0; i < s->sizes.n; i++) r.known[s->sizes.at[i]] = true;
     print_steps(&r, p->plan, 1);
     print_shapes(&r);
     print_states(&r);
     if (r.tables.n) text_append(&g->c, r.tables.at, r.tables.n);
-    if (r.tasks.n) {
-        text_printf(&g->c, "/* What the parts of a run see of it. */\ntypedef struct %s_frame {\n%s} %s_frame;\n\n",
-            p->name, r.fields.n ? r.fields.at : "    int none;\n", p->name);
-        text_append(&g->c, r.tasks.at, r.tasks.n);
-    }
+    if (r.tasks.n) text_append(&g->c, r.tasks.at, r.tasks.n);
     const bool stretches = c_has_stretches(&r);
     if (stretches) c_stretches(&r);
     if (several) text_printf(&g->c, "static ");
@@ -395,9 +388,8 @@ void c_run(CFile *g, const Signature *s) {
     if (r.uses[BASE_CONSTANTS] && g->handover) c_steps_constants(g);
     else if (r.uses[BASE_CONSTANTS] && !stretches)
         text_printf(&g->c, "    const unsigned char *const constants = %s;\n", c_constants(&r));
-    const char *settings = r.settings.n ? r.settings.at : "";
-    if (r.tasks.n && !stretches) text_printf(&g->c, "    %s_frame frame;\n%s", p->name, settings);
-    else if (g->threads && !stretches) text_printf(&g->c, "    (void)threads;\n");
+    if (g->threads && !stretches && !(r.body.n && c_says_word(r.body.at, "threads")))
+        text_printf(&g->c, "    (void)threads;\n");
     print_unread(g, s, &r);
     if (r.body.n) text_append(&g->c, r.body.at, r.body.n);
     if (!c_struct_written(s->graph, ROLE_PARAM)) print_last_losses(g, s);

@@ -17,8 +17,8 @@ typedef struct Address {
 typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD, ARG_TABLE } ArgumentKind;
 typedef struct Argument {
     ArgumentKind kind;
-    // elements further: a size, and as many for each worker before this one
-    Address at; Dim plus; const char *minus; int64_t worker_step;
+    // elements further: a size, and as many for each worker before this one; written: the kernel writes there
+    Address at; Dim plus; const char *minus; int64_t worker_step; bool written;
     int64_t value;                                      // the number, or that of the symbol whose size it is
     const char *word;                                   // a variable of the surroundings: part, now[1]; or the table
 } Argument;
@@ -29,10 +29,8 @@ typedef struct RunText {
     const Signature *s;
     Text body;
     Text tables;                                        // how far strips go
-    // functions that compute a part; fields of the frame that they get, and what sets them
-    Text tasks, fields, settings;
-    bool ran;                                           // what is called has been before: its task is there
-    VEC(const char *) framed;                           // those fields' names
+    Text tasks;                                         // functions that compute a part, and that hand parts out
+    bool ran;                                           // what is called has been before: its table is there
     bool uses[BASE_COUNT];                              // bases that some address is counted from,
     unsigned banks;                                     // and parts of the workspace, a bit each
     int loops;
@@ -46,10 +44,11 @@ const char *c_value_place(RunText *r, const Value *v);
 void c_pack(RunText *r, const Kernel *k, int depth);        // the call that packs its weights
 Arguments c_arguments(RunText *r, const Kernel *k);   // of its call; where it goes in parts, of the part `part`
 Argument c_strip_rows(const RunText *r, const Strips *s, int i);            // what member i stores for the next one
-const char *c_arguments_text(RunText *r, const Arguments *all, bool framed);
-const char *c_argument_text(RunText *r, const Argument *a, bool framed);
-// makes the variables that they mention fields of the frame, which is filled by the line before the call at the latest
-void c_arguments_frame(RunText *r, const Arguments *all, int depth);
+const char *c_arguments_text(RunText *r, const Arguments *all);
+const char *c_argument_text(RunText *r, const Argument *a);
+// the same of a size or an address in two pieces: what the run function knows, and what the surroundings add to that
+const char *c_argument_origin(RunText *r, const Argument *a);
+void c_argument_further(Text *out, const Argument *a);
 
 // steps.c: where the function begins that does the work on a GPU; its constants; and the user's, which calls it
 void c_steps_begin(CFile *g, const Signature *s);

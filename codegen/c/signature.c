@@ -17,7 +17,7 @@ const char *c_struct_type(Role r) { return structs[r].type; }
 bool c_in_struct(const Value *v) { return structs[v->role].param != NULL; }
 
 static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
-    static const char *const shared[] = { "threads", "frame", "argument", "part", "constants" },
+    static const char *const shared[] = { "threads", "constants" },
                              *const strips[] = { "strip", "was", "now" };
     int symbols;
     const Symbol *all = graph_symbols(graph_root(g), &symbols);

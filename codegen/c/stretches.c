@@ -63,14 +63,9 @@ static void print_used(Arena *a, const char *text, const char *parameters, const
 
 // The variables of a run that the text says.
 static void print_variables(const RunText *r, Text *out, const char *text) {
-    const Program *p = r->s->program;
-    const bool framed = c_says_word(text, "frame") && r->tasks.n;
-    const char *settings = framed && r->settings.n ? r->settings.at : "";
-    if (c_says_word(text, "work") || c_says_word(settings, "work"))
-        text_printf(out, "    unsigned char *const work = %s;\n", c_work(r));
-    if (c_says_word(text, "constants") || c_says_word(settings, "constants"))
+    if (c_says_word(text, "work")) text_printf(out, "    unsigned char *const work = %s;\n", c_work(r));
+    if (c_says_word(text, "constants"))
         text_printf(out, "    const unsigned char *const constants = %s;\n", c_constants(r));
-    if (framed) text_printf(out, "    %s_frame frame;\n%s", p->name, settings);
 }
 
 void c_stretches(RunText *r) {

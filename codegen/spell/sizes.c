@@ -10,7 +10,7 @@
 const char *spell_symbol(Arena *a, const Symbol *s) { return arena_printf(a, "n_%s", s->word); }
 
 // C's division rounds toward zero: a numerator that may be negative is made so only by a guarded division.
-static void print_size(Text *out, const Graph *g, Dim d, const char *of) {
+static void print_size(Text *out, const Graph *g, Dim d) {
     if (dim_is_const(d)) {
         text_printf(out, "%" PRId64, d);
         return;
@@ -28,29 +28,27 @@ static void print_size(Text *out, const Graph *g, Dim d, const char *of) {
             const Atom *a = &t->atoms.at[m->atom[k]];
             if (k) text_printf(out, " * ");
             if (a->symbol >= 0) {
-                text_printf(out, "%s%s", of, spell_symbol(out->arena, &root->symbols.at[a->symbol]));
+                text_printf(out, "%s", spell_symbol(out->arena, &root->symbols.at[a->symbol]));
                 continue;
             }
             text_printf(out, dim_lower(g, a->num) >= 0 ? "(" : "burn_floordiv_i64(");
-            print_size(out, g, a->num, of);
+            print_size(out, g, a->num);
             text_printf(out, dim_lower(g, a->num) >= 0 ? " / " : ", ");
             bool bare = dim_is_const(a->den) || t->polys.at[-1 - a->den].n > 1;     // a sum has parentheses of its own
             if (!bare) text_printf(out, "(");
-            print_size(out, g, a->den, of);
+            print_size(out, g, a->den);
             text_printf(out, bare ? ")" : "))");
         }
     }
     if (p->n > 1) text_printf(out, ")");
 }
 
-const char *spell_size_of(Arena *a, const Graph *g, Dim d, const char *of) {
+const char *spell_size(Arena *a, const Graph *g, Dim d) {
     Text t;
     text_init(&t, a);
-    print_size(&t, g, d, of);
+    print_size(&t, g, d);
     return t.at;
 }
-
-const char *spell_size(Arena *a, const Graph *g, Dim d) { return spell_size_of(a, g, d, ""); }
 
 const char *spell_size_operand(Arena *a, const Graph *g, Dim d) {
     const char *size = spell_size(a, g, d);

@@ -58,7 +58,6 @@ void spell_helpers(const Language *l, Text *out, const Text *above, const char *
 // sizes.c, in C: int64_t over the symbols' variables
 const char *spell_symbol(Arena *a, const Symbol *s);    // its variable: n_batch
 const char *spell_size(Arena *a, const Graph *g, Dim d);
-const char *spell_size_of(Arena *a, const Graph *g, Dim d, const char *of);         // they are fields of "frame->"
 const char *spell_size_operand(Arena *a, const Graph *g, Dim d);    // in parentheses when not one word
 
 // c.c: elements in memory

@@ -23,7 +23,7 @@
  *   FIRST(b0, b1, b2, m) LAST(b0, b1, b2, m)
  *   WEIGHTED          1: the values are multiplied by PASS of p, which is p times something else, and not by p
  *   EXP(x)            the exponential function, for x <= 0
- *   PARTS             0: all of O. Else the function does the part'th of PARTS shares of its tiles of queries
+ *   PARTS SHARES      0: all of O. Else the function does the part'th of SHARES shares of its tiles of queries
  *   SOFTMAX TILE      names of functions of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter O, for EPILOGUE and SCORE; SCORE_PARAMS, SCORE_ARGS: what SCORE needs of
  *                     it, and as arguments
@@ -77,6 +77,7 @@
 #define WEIGHTED 0
 #define PASS(acc, b0, b1, b2, m, n) (acc)
 #define PARTS 0
+#define SHARES 1
 #define EXP(x) expf(x)
 #define SOFTMAX attention_softmax
 #define TILE attention_tile
@@ -177,7 +178,7 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
 #endif
     const ptrdiff_t tiles = (M + ROWS - 1) / ROWS, units = BATCH0 * BATCH1 * BATCH2 * tiles;
 #if PARTS
-    const ptrdiff_t begin = units * part / PARTS, end = units * (part + 1) / PARTS;
+    const ptrdiff_t begin = units * part / SHARES, end = units * (part + 1) / SHARES;
 #else
     const ptrdiff_t begin = 0, end = units;
 #endif

@@ -23,7 +23,7 @@
  *   MR NV             tile of rows and vectors as in gemm.c; MR is even
  *   MB                queries in a block, a multiple of MR
  *   MASKED FIRST LAST EXP   as in attention.c
- *   PARTS             0: all heads. Else the function does the part'th of PARTS shares of them
+ *   PARTS SHARES      0: all heads. Else the function does the part'th of SHARES shares of them
  *   TILE GROWN        names of functions of the kernel's own
  *   EPILOGUE_PARAMS   text after the parameter VG, for what follows
  *   SCORE(acc, b0, b1, b2, m, n)       what the softmax is taken of
@@ -91,6 +91,7 @@
 #define FIRST(b0, b1, b2, m) 0
 #define LAST(b0, b1, b2, m) INT64_MAX
 #define PARTS 0
+#define SHARES 1
 #define EXP(x) expf(x)
 #define TILE attention_grad_tile
 #define GROWN attention_grad_grown
@@ -173,7 +174,7 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
     const ptrdiff_t heads = BATCH0 * BATCH1 * BATCH2, together = 1;
 #endif
 #if PARTS
-    const ptrdiff_t begin = heads * part / PARTS, end = heads * (part + 1) / PARTS;
+    const ptrdiff_t begin = heads * part / SHARES, end = heads * (part + 1) / SHARES;
 #else
     const ptrdiff_t begin = 0, end = heads;
 #endif

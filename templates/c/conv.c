@@ -25,8 +25,8 @@
  *   KB                  tap rows (of KD*KH) summed at a time, so that a panel's part stays in cache
  *   RC CC               output rows and columns in a chunk; a CC < OW wants RC 1 and MR, MF <= OW, and is taken in
  *                       whole tiles
- *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares: PARTS / PART_PANELS of the
- *                       output's rows, each in PART_PANELS of its channels
+ *   PARTS SHARES PART_PANELS    PARTS 0: everything. Else `part` says which of SHARES shares: SHARES / PART_PANELS
+ *                       of the output's rows, each in PART_PANELS of its channels
  *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
  *                       of theirs; ID and OD are 1, MR and MF at most OW, and PARTS is 0 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
@@ -80,6 +80,7 @@
 #define RC 8
 #define CC 56
 #define PARTS 0
+#define SHARES 1
 #define PART_PANELS 1
 #define STRIP 0
 #define IDENTITY_EPILOGUE 1
@@ -125,9 +126,9 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const ptrdiff_t first_unit = strip / OW * ACROSS, end_unit = strip_end / OW * ACROSS, first_panel = 0,
         end_panel = G * panels;
 #elif PARTS
-    enum { DOWN_PARTS = PARTS / PART_PANELS };
+    const ptrdiff_t down_shares = SHARES / PART_PANELS;
     const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
-    const ptrdiff_t first_unit = units * down / DOWN_PARTS, end_unit = units * (down + 1) / DOWN_PARTS,
+    const ptrdiff_t first_unit = units * down / down_shares, end_unit = units * (down + 1) / down_shares,
         first_panel = G * panels * across / PART_PANELS,
         end_panel = G * panels * (across + 1) / PART_PANELS;
 #else

@@ -18,7 +18,7 @@
  *   IMAGE               1: through a padded image of RC output rows, for XC != 1, G < 16, or where a block that is
  *                       neither the first nor the last of a row reads outside. There a vector of more lanes than
  *                       channels holds FOLD neighbouring pixels if SW is 1
- *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares: of the rows, as the products
+ *   PARTS SHARES        PARTS 0: everything. Else `part` says which of SHARES shares: of the rows, as the products
  *                       before and after share their pixels out, so that most of what a core reads is what it wrote; of
  *                       the rows of all channel blocks where there are few
  *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
@@ -65,6 +65,7 @@
 #define IMAGE 0
 #define RC 1
 #define PARTS 0
+#define SHARES 1
 #define STRIP 0
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
@@ -103,11 +104,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #if STRIP
     const ptrdiff_t row0 = strip / OW, rows = strip_end / OW - row0, first = 0, end = C_BLOCKS * rows;
 #elif PARTS && OD * OH >= PARTS
-    const ptrdiff_t all = (ptrdiff_t)N * OD * OH, row0 = all * part / PARTS, rows = all * (part + 1) / PARTS - row0,
+    const ptrdiff_t all = (ptrdiff_t)N * OD * OH, row0 = all * part / SHARES, rows = all * (part + 1) / SHARES - row0,
         first = 0, end = C_BLOCKS * rows;
 #elif PARTS
     const ptrdiff_t row0 = 0, rows = (ptrdiff_t)N * OD * OH;
-    const ptrdiff_t first = C_BLOCKS * rows * part / PARTS, end = C_BLOCKS * rows * (part + 1) / PARTS;
+    const ptrdiff_t first = C_BLOCKS * rows * part / SHARES, end = C_BLOCKS * rows * (part + 1) / SHARES;
 #else
     const ptrdiff_t rows = (ptrdiff_t)N * OD * OH;
     const ptrdiff_t first = 0, end = C_BLOCKS * rows;

@@ -23,7 +23,7 @@
  *   BR BF               rows of a tile on machines of 32 vector registers and of 16, both <= 16
  *   RC                  output rows of an image, taken in whole tiles
  *   DIRECT              1: no image, rows are read where they lie; conv_planes_direct in tiles_planes.c says when
- *   PARTS               PARTS 0: everything. Else `part` says which of PARTS shares of the images
+ *   PARTS SHARES        PARTS 0: everything. Else `part` says which of SHARES shares of the images
  *   STRIP               1: planes strip..strip_end-1, of all batches, and X and Y begin at planes x_at and y_at of
  *                       theirs; PARTS is 0 and MULT 1 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
@@ -70,6 +70,7 @@
 #define IDENTITY_EPILOGUE 1
 #define FINISH conv_planes_finish
 #define PARTS 0
+#define SHARES 1
 #define STRIP 0
 #define EPILOGUE_PARAMS
 #define FINISH_PARAMS
@@ -128,8 +129,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #if STRIP
     const ptrdiff_t first = strip * (OD * CHUNKS), end = strip_end * (OD * CHUNKS);
 #elif PARTS
-    const ptrdiff_t units = (ptrdiff_t)N * G * OD * CHUNKS, first = units * part / PARTS,
-        end = units * (part + 1) / PARTS;
+    const ptrdiff_t units = (ptrdiff_t)N * G * OD * CHUNKS, first = units * part / SHARES,
+        end = units * (part + 1) / SHARES;
 #else
     const ptrdiff_t first = 0, end = (ptrdiff_t)N * G * OD * CHUNKS;
 #endif

@@ -16,7 +16,7 @@
  *                     read where they lie
  *   TB                pixels of a rectangle taken at a time, so that they stay in cache while the panels pass
  *   RC                output rows whose sums are kept at a time
- *   PARTS             0: everything. Else `part` says which of PARTS shares of the output's channels
+ *   PARTS SHARES      0: everything. Else `part` says which of SHARES shares of the output's channels
  *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c
  *
  * W is packed by the compiler (pack_conv_w): [ceil(OC/NR)][KH][KW][IC][NR] with NR = NV*16, zeros past OC.
@@ -51,6 +51,7 @@
 #define TB 56
 #define RC 28
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
@@ -69,7 +70,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     float *const tile = (float *)(void *)scratch, *const copy = tile + ROWS * PANEL,
         *const sums = copy + (TB + FEW) * PITCH;
 #if PARTS
-    const ptrdiff_t first_panel = (ptrdiff_t)PANELS * part / PARTS, end_panel = (ptrdiff_t)PANELS * (part + 1) / PARTS;
+    const ptrdiff_t first_panel = (ptrdiff_t)PANELS * part / SHARES,
+        end_panel = (ptrdiff_t)PANELS * (part + 1) / SHARES;
 #else
     const ptrdiff_t first_panel = 0, end_panel = PANELS;
 #endif

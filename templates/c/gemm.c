@@ -27,9 +27,9 @@
  *   MR NV             tile: MR <= 16; NV <= 4
  *   KC NC MC          blocks: KC along k; NC along n, a multiple of NR; MC along m, a multiple of MR. Each may exceed
  *                     its size
- *   PARTS PART_AXIS PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of PARTS shares: PARTS /
- *                     PART_COLUMNS of the batches (PART_AXIS 0) or of the tiles of MR rows (1), each in PART_COLUMNS of
- *                     the panels of NR columns; every element is the same as with PARTS 0
+ *   PARTS SHARES PART_AXIS PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of SHARES shares:
+ *                     SHARES / PART_COLUMNS of the batches (PART_AXIS 0) or of the tiles of MR rows (1), each in
+ *                     PART_COLUMNS of the panels of NR columns; every element is the same as with PARTS 0
  *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last
  *                     row, and A and C begin at rows a_at and c_at; PARTS is 0 then
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
@@ -69,6 +69,7 @@
 #define NC 1536
 #define MC 132
 #define PARTS 0
+#define SHARES 1
 #define PART_AXIS 1
 #define PART_COLUMNS 1
 #define STRIP 0
@@ -139,11 +140,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if STRIP
     const ptrdiff_t b_from = 0, b_end = 1, m_from = strip, m_end = strip_end, n_from = 0, n_end = N;
 #elif PARTS
-    enum { DOWN_PARTS = PARTS / PART_COLUMNS };
+    const ptrdiff_t down_shares = SHARES / PART_COLUMNS;
     const ptrdiff_t down = part / PART_COLUMNS, across = part % PART_COLUMNS, size = PART_AXIS == 0 ? BATCH : M,
         unit = PART_AXIS == 0 ? 1 : ROWS;
-    const ptrdiff_t units = (size + unit - 1) / unit, from = units * down / DOWN_PARTS * unit,
-        to = units * (down + 1) / DOWN_PARTS * unit, end = to < size ? to : size;
+    const ptrdiff_t units = (size + unit - 1) / unit, from = units * down / down_shares * unit,
+        to = units * (down + 1) / down_shares * unit, end = to < size ? to : size;
     const ptrdiff_t columns_all = (N + PANEL - 1) / PANEL, n_from = columns_all * across / PART_COLUMNS * PANEL,
         n_to = columns_all * (across + 1) / PART_COLUMNS * PANEL, n_end = n_to < N ? n_to : N;
     const ptrdiff_t b_from = PART_AXIS == 0 ? from : 0, m_from = PART_AXIS == 1 ? from : 0;

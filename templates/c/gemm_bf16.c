@@ -7,7 +7,7 @@
  *   M N K AM CM       sizes; strides of A's and C's rows in floats. M_FIXED: M where it is constant, else 0
  *   NV                B comes in panels of NV*16 columns (pack_bf16): [ceil(K/2)][NV*16] words of two numbers along k
  *   MR MC             rows of a tile, even, <= 16; of a block, a multiple of MR
- *   PARTS             0, or the shares, of panels, of which the function does the part'th
+ *   PARTS SHARES      0, or the shares, of panels, of which the function does the part'th
  *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
  *
  * scratch: at least 4 * MC * K rounded up to 16, and 2 * MC * K rounded up to 32 both. The last tile of a block begins
@@ -27,6 +27,7 @@
 #define NV 2
 #define MC 132
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_bf16_finish
 #define EPILOGUE_PARAMS
@@ -77,8 +78,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
 #endif
     burn_bf16 *const rows = (burn_bf16 *)(void *)scratch;
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
-        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / SHARES * PANEL,
+        to = units * (part + 1) / SHARES * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif

@@ -22,7 +22,7 @@
  *                     half the rows
  *   YC MC             block of A that the columns pass over: YC lines of MC rows; MC is a multiple of MR and at least W
  *                     if H > 1
- *   PARTS             PARTS 0: all of C. Else the function does the part'th of PARTS shares: of the lines; where those
+ *   PARTS SHARES      PARTS 0: all of C. Else the function does the part'th of SHARES shares: of the lines; where those
  *                     are few, of tiles of rows, and where those are, of panels of columns
  *   EPILOGUE_PARAMS   text after the parameter C
  *   EPILOGUE(acc, b, m, n)  the value stored; acc is an int32_t, n counts over all groups
@@ -63,6 +63,7 @@
 #define YC 1
 #define MC 256
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
@@ -80,10 +81,10 @@ BURN_KERNEL static void KERNEL(const uint8_t *restrict A, const int8_t *restrict
            DEPTH = RUNS_Y * RUNS_X * ((RUN + 3) / 4) };
     (void)scratch;
 #if PARTS
-    const bool by_line = H >= PARTS, by_row = !by_line && W >= PARTS * ROWS, by_column = !by_line && !by_row;
+    const bool by_line = H >= SHARES, by_row = !by_line && W >= SHARES * ROWS, by_column = !by_line && !by_row;
     const ptrdiff_t size = by_line ? H : by_row ? W : N, unit = by_line ? 1 : by_row ? ROWS : PANEL,
         units = (size + unit - 1) / unit;
-    const ptrdiff_t from_unit = units * part / PARTS * unit, to_unit = units * (part + 1) / PARTS * unit,
+    const ptrdiff_t from_unit = units * part / SHARES * unit, to_unit = units * (part + 1) / SHARES * unit,
         share_end = to_unit < size ? to_unit : size;
     const ptrdiff_t y_from = by_line ? from_unit : 0, x_from = by_row ? from_unit : 0,
         n_from = by_column ? from_unit : 0;

@@ -7,7 +7,7 @@
  *   M N K AM CM       sizes; strides of A's and C's rows in floats. M_FIXED: M where it is constant, else 0
  *   BITS BLOCK ZEROS ZERO NV   B, as in gemv_low.c
  *   MR                rows of a tile, even, <= 16
- *   PARTS             0, or the shares, of panels, of which the function does the part'th
+ *   PARTS SHARES      0, or the shares, of panels, of which the function does the part'th
  *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0
  *
  * scratch: 4 * K * NV * 16 bytes.
@@ -29,6 +29,7 @@
 #define MR 12
 #define NV 2
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_low_finish
 #define EPILOGUE_PARAMS
@@ -73,8 +74,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
     enum { ROWS = BURN_MANY_REGISTERS ? MR : (MR + 1) / 2, ROWS_EDGE = M_FIXED % ROWS };
     float *const floats = (float *)(void *)scratch;
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
-        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / SHARES * PANEL,
+        to = units * (part + 1) / SHARES * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif

@@ -12,7 +12,7 @@
  *   CB CM             strides of C in floats
  *   MR NV             tile of rows and vectors as in gemm.c
  *   KC NC MC          blocks: KC along k, even; NC along n, a multiple of NV*16; MC along m, a multiple of MR
- *   PARTS             0, or the shares, of panels of columns, of which the function does the part'th
+ *   PARTS SHARES      0, or the shares, of panels of columns, of which the function does the part'th
  *   FINISH EPILOGUE_PARAMS FINISH_PARAMS FINISH_ARGS EPILOGUE(acc, b, m, n)   as in gemm.c
  *
  * scratch: at least 4 * (KC/2 * NC + (MC in whole tiles) * max(KC, KC/2 + 8)) bytes. When K > KC, C holds partial
@@ -40,6 +40,7 @@
 #define NC 1536
 #define MC 132
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_pairs_finish
 #define EPILOGUE_PARAMS
@@ -85,8 +86,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
     uint32_t *const panels = (uint32_t *)(void *)scratch;
     burn_bf16 *const rows = (burn_bf16 *)(void *)(scratch + (ptrdiff_t)sizeof *panels * (KC / 2 * NC));
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
-        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / SHARES * PANEL,
+        to = units * (part + 1) / SHARES * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif

@@ -12,9 +12,9 @@
  *                     3: packed by the compiler (pack_gemv_w) for at most 12 columns, [ceil(K/16)][N][16], zeros past K
  *   LB                leading dimension of layouts 1 and 2
  *   NV SIDE           width of a panel in units of 16 floats; the most panels that are read side by side (layout 0)
- *   PARTS PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of PARTS shares: PARTS / PART_COLUMNS
- *                     of the batches, each in PART_COLUMNS of the columns, in panels (layout 0), lines (1) or rows of 4
- *                     (2); every element is the same as with PARTS 0
+ *   PARTS SHARES PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of SHARES shares:
+ *                     SHARES / PART_COLUMNS of the batches, each in PART_COLUMNS of the columns, in panels (layout 0),
+ *                     lines (1) or rows of 4 (2); every element is the same as with PARTS 0
  *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, m is 0; nothing that it reads may share
  *                                                              memory with C
  *
@@ -34,6 +34,7 @@
 #define NV 2
 #define SIDE 8
 #define PARTS 0
+#define SHARES 1
 #define PART_COLUMNS 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
@@ -49,11 +50,11 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 {
     (void)scratch;
 #if PARTS
-    enum { DOWN_PARTS = PARTS / PART_COLUMNS, UNIT = LAYOUT == 0 ? NV * 16 : LAYOUT == 2 ? 4 : 16 };
-    const ptrdiff_t down = part / PART_COLUMNS, across = part % PART_COLUMNS, units = (N + UNIT - 1) / UNIT,
-        to = units * (across + 1) / PART_COLUMNS * UNIT;
-    const ptrdiff_t b_from = BATCH * down / DOWN_PARTS, n_from = units * across / PART_COLUMNS * UNIT;
-    const ptrdiff_t b_end = BATCH * (down + 1) / DOWN_PARTS, n_end = to < N ? to : N;
+    enum { UNIT = LAYOUT == 0 ? NV * 16 : LAYOUT == 2 ? 4 : 16 };
+    const ptrdiff_t down_shares = SHARES / PART_COLUMNS, down = part / PART_COLUMNS, across = part % PART_COLUMNS,
+        units = (N + UNIT - 1) / UNIT, to = units * (across + 1) / PART_COLUMNS * UNIT;
+    const ptrdiff_t b_from = BATCH * down / down_shares, n_from = units * across / PART_COLUMNS * UNIT;
+    const ptrdiff_t b_end = BATCH * (down + 1) / down_shares, n_end = to < N ? to : N;
     for (ptrdiff_t b = b_from; b < b_end; b++) {
 #else
     for (ptrdiff_t b = 0; b < BATCH; b++) {

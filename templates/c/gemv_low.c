@@ -9,7 +9,7 @@
  *   ZEROS ZERO        0: the zero point is ZERO; 1: each block brings one for each column
  *   NV                B comes in panels of NV*16 columns (pack_low): of each block its scales (float), its zero points
  *                     (bytes), its words
- *   PARTS             0, or the shares, of panels, of which the function does the part'th
+ *   PARTS SHARES      0, or the shares, of panels, of which the function does the part'th
  *   EPILOGUE_PARAMS EPILOGUE(acc, b, m, n)   as in gemm.c, b is 0; nothing that it reads may share memory with C
  *
  * scratch: 4 * M * ceil(K/BLOCK) bytes unless BITS is 16, the sums of A's rows over the blocks.
@@ -29,6 +29,7 @@
 #define ZERO 8
 #define NV 1
 #define PARTS 0
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, b, m, n) (acc)
@@ -50,8 +51,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const uint32_t *restrict
     enum { PER = 32 / BITS, BLOCKS = (K + BLOCK - 1) / BLOCK };
     enum { HEAD = BITS == 16 ? 0 : PANEL + ZEROS * PANEL / 4, WORDS = HEAD + (BLOCK + PER - 1) / PER * PANEL };
 #if PARTS
-    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / PARTS * PANEL,
-        to = units * (part + 1) / PARTS * PANEL, end = to < N ? to : N;
+    const ptrdiff_t units = (N + PANEL - 1) / PANEL, from = units * part / SHARES * PANEL,
+        to = units * (part + 1) / SHARES * PANEL, end = to < N ? to : N;
 #else
     const ptrdiff_t from = 0, end = N;
 #endif

@@ -13,7 +13,7 @@
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
  *   BLOCK             elements that are looked at together
- *   PARTS             0: every line. Else the function does the part'th of PARTS shares of them
+ *   PARTS SHARES      0: every line. Else the function does the part'th of SHARES shares of them
  *   SIZES             further parameters that the sizes are made of
  *
  * An element's rank is one integer, of its key's bits in order above its position, so that no two are equal. The first
@@ -49,6 +49,7 @@
 #define POSITIONS 1
 #define BLOCK 64
 #define PARTS 0
+#define SHARES 1
 #define SIZES
 // end holes
 
@@ -146,7 +147,7 @@ static void KERNEL(const ELEMENT *X
 {
     const ptrdiff_t lines = (ptrdiff_t)OUTER * INNER;
 #if PARTS
-    const ptrdiff_t line_from = lines * part / PARTS, line_end = lines * (part + 1) / PARTS;
+    const ptrdiff_t line_from = lines * part / SHARES, line_end = lines * (part + 1) / SHARES;
 #else
     const ptrdiff_t line_from = 0, line_end = lines;
 #endif

@@ -10,7 +10,7 @@
  *   LARGEST           1: downwards; equal keys keep their order either way
  *   VALUES POSITIONS  whether Y, and whether P (int64_t), is wanted
  *   RUN               elements of a run that insertion sorts, a power of two
- *   PARTS             0: every line. Else the function does the part'th of PARTS shares of them
+ *   PARTS SHARES      0: every line. Else the function does the part'th of SHARES shares of them
  *   SIZES             further parameters that the sizes are made of
  *
  * A line is read into runs, each sorted as its elements arrive; then runs are merged in pairs, back and forth between
@@ -38,6 +38,7 @@
 #define POSITIONS 1
 #define RUN 16
 #define PARTS 0
+#define SHARES 1
 #define SIZES
 // end holes
 
@@ -70,7 +71,7 @@ static void KERNEL(const ELEMENT *X
 {
     const ptrdiff_t lines = (ptrdiff_t)OUTER * INNER;
 #if PARTS
-    const ptrdiff_t line_from = lines * part / PARTS, line_end = lines * (part + 1) / PARTS;
+    const ptrdiff_t line_from = lines * part / SHARES, line_end = lines * (part + 1) / SHARES;
 #else
     const ptrdiff_t line_from = 0, line_end = lines;
 #endif

@@ -9,7 +9,7 @@
  *   APART                      no element is in two windows
  *   UNROLL                     BURN_UNROLL where windows are small, or nothing
  *   LANES                      a power of two, CHANNELS at most: a vector has as many, or what the machine has
- *   PARTS                      0: all of it. Else the function does the part'th of PARTS shares of OUTER
+ *   PARTS SHARES               0: all of it. Else the function does the part'th of SHARES shares of OUTER
  *   SIZES                      further parameters that the sizes are made of
  *
  * A window is read once, a vector of channels at a time, which keeps the greatest element and the number of its tap;
@@ -51,6 +51,7 @@
 #define UNROLL BURN_UNROLL
 #define LANES 16
 #define PARTS 0
+#define SHARES 1
 #define SIZES
 // end holes
 
@@ -182,7 +183,7 @@ BURN_KERNEL static void KERNEL(const float *restrict X, const float *restrict DY
 {
     const ptrdiff_t pixel = CHANNELS, row = W * pixel, plane = H * row;
 #if PARTS
-    const ptrdiff_t from = (ptrdiff_t)OUTER * part / PARTS, end = (ptrdiff_t)OUTER * (part + 1) / PARTS;
+    const ptrdiff_t from = (ptrdiff_t)OUTER * part / SHARES, end = (ptrdiff_t)OUTER * (part + 1) / SHARES;
 #else
     const ptrdiff_t from = 0, end = OUTER;
 #endif

@@ -20,7 +20,8 @@
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block;  TOGETHER: images, of N, whose tiles go on from one to the next
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
- *   PARTS PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c, with tiles for rows
+ *   PARTS SHARES PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c, with tiles
+ *                     for rows
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros
  * past OC. scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
@@ -60,6 +61,7 @@
 #define TOGETHER 1
 #define VP 64
 #define PARTS 0
+#define SHARES 1
 #define PART_PANELS 1
 #define INPUTS winograd_inputs
 #define IDENTITY_EPILOGUE 1
@@ -107,9 +109,9 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     memset(zeros, 0, IC * sizeof *zeros);
     const ptrdiff_t units = (ptrdiff_t)(N / TOGETHER) * TEAMS; /* a team is as many tiles as a register tile has rows */
 #if PARTS
-    enum { DOWN_PARTS = PARTS / PART_PANELS };
+    const ptrdiff_t down_shares = SHARES / PART_PANELS;
     const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
-    const ptrdiff_t first_unit = units * down / DOWN_PARTS, end_unit = units * (down + 1) / DOWN_PARTS,
+    const ptrdiff_t first_unit = units * down / down_shares, end_unit = units * (down + 1) / down_shares,
         first_panel = (ptrdiff_t)PANELS * across / PART_PANELS,
         end_panel = (ptrdiff_t)PANELS * (across + 1) / PART_PANELS;
 #else

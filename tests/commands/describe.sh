@@ -72,6 +72,16 @@ result $? "another seed begins otherwise"
 status 0 "train" "$burncc" "$models/lenet.c" -o train.c --train --optimizer adam --dim batch=1..8
 grep -q 'conv1_weight' train.h
 result $? "parameters are fields"
+# what C compilers take for the file goes with the products in it, and with the functions around them
+status 0 "a deep network" "$burncc" "$models/mobilenet_v2.c" -o one.c --train
+status 0 "on two threads" "$burncc" "$models/mobilenet_v2.c" -o two.c --train --threads 2
+one=$(grep -c '^BURN_KERNEL static' one.c) two=$(grep -c '^BURN_KERNEL static' two.c)
+[ "$one" -gt 0 ] && [ $((5 * two)) -le $((6 * one)) ]
+result $? "parts multiply no products: $two, $one on one thread"
+tasks=$(grep -c '_part(void \*argument, int worker, int part)$' two.c)
+calls=$(grep -c '^    two_[a-z0-9_A-Z]*_parts(threads, ' two.c)
+[ "$tasks" -gt 0 ] && [ $((4 * tasks)) -le "$calls" ]
+result $? "calls share what hands parts out: $tasks for $calls"
 status 0 "dump" "$burncc" "$models/lenet.c" --dump import
 mv out lenet.txt
 status 0 "the text of it" "$burncc" lenet.txt -o text.c --name lenet

@@ -133,6 +133,17 @@ static void hole(Arena *a, Kernel *k, const char *name, int64_t value) {
     VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .value = value });
 }
 
+// Kernels that differ in this number alone may be one function.
+static void shared_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
+    VEC_PUSH(a, k->holes, (HoleValue){ .name = name, .kind = HOLE_SHARED, .value = value });
+}
+
+// PARTS: what the template's conditions read.
+static void parts_holes(Arena *a, Kernel *k) {
+    hole(a, k, "PARTS", k->parts);
+    shared_hole(a, k, "SHARES", k->parts);
+}
+
 // A product or a convolution goes in a grid of parts: so many of its rows, which each read their own input and so many
 // of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
 // not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
@@ -366,16 +377,16 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
             k->share_ns = whole;
             return;
         }
-        if (contraction) hole(a, k, "PART_COLUMNS", grid.across);
+        if (contraction) shared_hole(a, k, "PART_COLUMNS", grid.across);
         else if (k->template == &template_conv || k->template == &template_winograd)
-            hole(a, k, "PART_PANELS", grid.across);
+            shared_hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
         k->parts = heads ? attention_parts(g, k, o) : k->workers;
         k->share_ns = whole * (heads ? largest_share(attention_units(g, k), k->parts, k->workers) : 1.0 / k->workers);
     }
-    hole(a, k, "PARTS", k->parts);
+    parts_holes(a, k);
     own_scratch(k);
     hand_out_from(o, g, k, template_size(g, k), whole);
 }
@@ -393,7 +404,7 @@ static void cut_call(Arena *a, Graph *g, Kernel *k, const Options *o, double for
     k->workers = units < workers ? (int)units : workers;
     k->parts = parts_of_units(k->workers, parts_each(o, k->workers, ns), units);
     k->share_ns = ns * largest_share(units, k->parts, k->workers);
-    hole(a, k, "PARTS", k->parts);
+    parts_holes(a, k);
     own_scratch(k);
     hand_out_from(o, g, k, lines, ns);
 }
