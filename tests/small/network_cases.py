@@ -119,6 +119,30 @@ def conv_few_channels():
                  [tensor("w", FLOAT, w)])
 
 
+def conv_halves():
+    """Windows of few output channels: with vectors of 16 floats, pixels of the upper half of the rows go with those of
+    the lower half. From planes to five channels, of an odd number of rows, and on to three with taps apart."""
+    x, w, k = numbers(43, 2, 3, 21, 38), numbers(44, 5, 3, 3, 4), numbers(45, 3, 5, 3, 2, low=-1 / 8, high=1 / 8)
+
+    def first(n, c, i, j):
+        taps = product(range(3), range(3), range(4))
+        return relu(sum(x[n][q][2 * i + u - 1][j + v - 2] * w[c][q][u][v] for q, u, v in taps
+                        if 0 <= 2 * i + u - 1 < 21 and 0 <= j + v - 2 < 38))
+    mid = build((2, 5, 11, 38), first)
+
+    def second(n, c, i, j):
+        taps = product(range(5), range(3), range(2))
+        return sum(mid[n][q][i + 2 * u - 2][j + 3 * v - 1] * k[c][q][u][v] for q, u, v in taps
+                   if 0 <= i + 2 * u - 2 < 11 and 0 <= j + 3 * v - 1 < 38) + x[n][c][i][j]
+    out = build((2, 3, 11, 38), second)
+    nodes = [node("Conv", ["x", "w"], ["c"], pads=[1, 2, 1, 1], strides=[2, 1]), node("Relu", ["c"], ["r"]),
+             node("Conv", ["r", "k"], ["d"], pads=[2, 1, 2, 2], dilations=[2, 3]),
+             node("Slice", ["x", "from", "to", "axes"], ["s"]), node("Add", ["d", "s"], ["y"])]
+    return Model(nodes, [("x", FLOAT, [2, 3, 21, 38])], [("y", FLOAT, [2, 3, 11, 38])], [([x], [out])],
+                 [tensor("w", FLOAT, w), tensor("k", FLOAT, k), tensor("from", INT64, [0]), tensor("to", INT64, [11]),
+                  tensor("axes", INT64, [2])])
+
+
 def matmul_bias():
     x, w, b = numbers(21, 3, 5, 17), numbers(22, 17, 33), numbers(23, 33)
     out = build((3, 5, 33), lambda i, j, n: math.tanh(sum(x[i][j][k] * w[k][n] for k in range(17)) + b[n]))
@@ -368,7 +392,7 @@ def lstm_step():
                   tensor("b", FLOAT, b)])
 
 
-ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, conv_windows, conv_few_channels, matmul_bias,
+ALL = (conv_bn_relu_add, conv_strided_grouped, conv_planes, conv_windows, conv_few_channels, conv_halves, matmul_bias,
        row_times_computed, rows_of_products, gemm_dynamic_batch, softmax_both_axes, softmax_of_large,
        softmax_of_no_number, layer_norm,
        pooling, response_norm, tied_words, few_columns, strips, strips_of_planes, lstm_step)

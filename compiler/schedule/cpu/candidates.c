@@ -185,6 +185,14 @@ static void taps_blocks_tried(Proposals *t, const ConvShape *s, TapTiles base) {
     }
 }
 
+static void pairs_blocks_tried(Proposals *t, const ConvShape *s, PairTiles base) {
+    for (int i = 0; i < 5; i++) {
+        PairTiles c = base;
+        c.rc = scaled(base.rc, i, 1, ceil_div(s->out[1], 2));
+        propose(t, &tune_pairs, &c);
+    }
+}
+
 static void depthwise_tiles_tried(Proposals *t, const ConvShape *s, ConvDwTiles base) {
     int64_t before = 0;
     for (int64_t most = MAX_ROWS; most >= 2; most--) {
@@ -240,12 +248,15 @@ static void conv_tried(Proposals *t, const Graph *g, const Kernel *k, const Opti
     ConvTiles direct = conv_tiles(&merged, &target);
     WinogradTiles winograd = winograd_tiles(&l, &target);
     TapTiles taps = conv_taps_tiles(&l, &target);
+    PairTiles pairs = conv_pairs_tiles(&l, &target);
     if (!best) {
+        if (o->machine.vectors && pairs_fits(&l, &pairs)) propose(t, &tune_pairs, &pairs);
         if (o->machine.vectors && winograd_fits(&l, &winograd)) winograd_tiles_tried(t, &l, &target);
         if (taps_fits(&l, &taps)) taps_tiles_tried(t, &l, &target);
         direct_tiles_tried(t, &merged.conv, &target, direct);
     } else if (tune_parse(&tune_direct, best, &direct)) direct_blocks_tried(t, &merged.conv, direct);
     else if (tune_parse(&tune_taps, best, &taps)) taps_blocks_tried(t, &l.conv, taps);
+    else if (tune_parse(&tune_pairs, best, &pairs)) pairs_blocks_tried(t, &l.conv, pairs);
     else if (tune_parse(&tune_winograd, best, &winograd)) winograd_blocks_tried(t, &l.conv, winograd);
 }
 

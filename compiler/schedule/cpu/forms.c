@@ -18,6 +18,7 @@ const TuneForm tune_direct = { "direct", 8,
 const TuneForm tune_taps = { "taps", 6,
     { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch),
         TUNE_WIDE(TapTiles, tb), TUNE_WIDE(TapTiles, rc) } };
+const TuneForm tune_pairs = { "pairs", 2, { TUNE_INT(PairTiles, mr), TUNE_WIDE(PairTiles, rc) } };
 const TuneForm tune_winograd = { "winograd", 7,
     { { "th", offsetof(WinogradTiles, tile.h), true }, { "tw", offsetof(WinogradTiles, tile.w), true },
         TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
@@ -88,6 +89,13 @@ bool taps_fits(const ConvLayout *l, const TapTiles *t) {
     return shape && within(t->mr, 1, MAX_ROWS) && within(t->mf, 1, MAX_ROWS) && within(t->nv, 1, MAX_VECTORS)
         && within(t->rc, 1, s->out[1]) && within(t->pitch, s->ic, max64(s->ic, s->stride[2] * l->xw) + MAX_MARGIN)
         && within(t->tb, max64(t->mr, t->mf), s->out[1] * s->out[2] + MAX_ROWS);
+}
+
+bool pairs_fits(const ConvLayout *l, const PairTiles *t) {
+    const ConvShape *s = &l->conv;
+    bool shape = s->groups == 1 && s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0
+        && s->oc <= PAIRS_CHANNELS;
+    return shape && within(t->mr, 1, min64(MAX_ROWS, s->out[2])) && within(t->rc, 1, ceil_div(s->out[1], 2));
 }
 
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t) {

@@ -47,6 +47,14 @@ void pack_conv_w(
                             0.0f;
 }
 
+void pack_conv_pairs_w(const float *src, size_t oc, size_t ic, size_t taps, float *dst)
+{
+    for (size_t t = 0; t < taps; t++)
+        for (size_t c = 0; c < ic; c++)
+            for (size_t j = 0; j < 16; j++)
+                *dst++ = j / 2 < oc ? src[(j / 2 * ic + c) * taps + t] : 0.0f;
+}
+
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps)
 {
     return mult * taps * ((channels + 15) / 16 * 16);

@@ -22,6 +22,9 @@ size_t pack_conv_w_floats(size_t groups, size_t oc, size_t ic, size_t taps, size
 void pack_conv_w(
     const float *src, size_t groups, size_t oc, size_t ic, size_t taps, size_t merge, size_t nr, float *dst);
 
+/* conv_pairs.c: [taps][ic][8][2], one group of at most 8 output channels: 16*taps*ic floats. */
+void pack_conv_pairs_w(const float *src, size_t oc, size_t ic, size_t taps, float *dst);
+
 /* Depthwise weights [channels][mult][taps] as [mult][taps][channels up to a multiple of 16]: past the channels
  * zeros, or the same again if 16 is a multiple of them. */
 size_t pack_conv_dw_w_floats(size_t channels, size_t mult, size_t taps);

@@ -279,7 +279,8 @@ static Dim template_size(Graph *g, const Kernel *k) {
 // Convolutions go by rows, or tiles, and by panels of output channels. Each part copies or transforms its input.
 static Work conv_work(const Graph *g, const Kernel *k, int workers) {
     const Convolution *c = &k->conv;
-    bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps;
+    bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps,
+         image = k->template == &template_conv_pairs || hole_or(k, "IMAGE", 0);
     int64_t mr = hole_or(k, "MR", 1), th = hole_or(k, "TH", 1), tw = hole_or(k, "TW", 1), rows = c->out[1];
     int64_t tall = mr > c->out[2] ? mr / c->out[2] : 1, pass = 0;       // tall: rows of a tile
     if (winograd) {
@@ -288,6 +289,9 @@ static Work conv_work(const Graph *g, const Kernel *k, int workers) {
     } else if (k->template == &template_conv) {
         rows = ceil_div(c->out[1], tall) * (tall > 1 ? 1 : ceil_div(c->out[2], hole_or(k, "CC", c->out[2])));
         pass = hole_or(k, "RC", 1) / tall;
+    } else if (k->template == &template_conv_pairs) {
+        rows = ceil_div(c->out[1], 2);
+        pass = hole_or(k, "RC", 1);
     } else if (k->template == &template_conv_planes) {
         rows = c->groups * ceil_div(c->out[1], hole_or(k, "RC", 1));
     }
@@ -301,8 +305,8 @@ static Work conv_work(const Graph *g, const Kernel *k, int workers) {
         .ns = k->flops / template_rate * needed(k),
         .left = in / near_rate,
         .right = k->packed ? (double)k->packed->bytes / near_rate : 0,
-        .left_seen = winograd ? 4 : taps || hole_or(k, "IMAGE", 0) ? 1 : seen,
-        .copies = winograd || taps || hole_or(k, "IMAGE", 0),
+        .left_seen = winograd ? 4 : taps || image ? 1 : seen,
+        .copies = winograd || taps || image,
         .right_seen = seen,
         .fetched = (in + out / workers) / far_rate };
 }

@@ -105,6 +105,31 @@ static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l
     return true;
 }
 
+// ---------------------------------------------------------------- pairs of pixels
+static void fill_pairs(const Buffer *b, void *to) {
+    const Convolution *c = &b->packer->conv;
+    pack_conv_pairs_w(b->value->data->data, (size_t)c->oc, (size_t)c->ic, taps_of(c), to);
+}
+
+// Rows go with rows half an image below: nothing for kernels that go strip by strip.
+static bool plan_pixel_pairs(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
+    if (!o->machine.vectors || o->ram || !k->operand[1]->data) return false;
+    TileTarget target = template_target(o);
+    PairTiles t = conv_pairs_tiles(l, &target);
+    if (r ? !(tune_parse(&tune_pairs, r->choice, &t) && pairs_fits(l, &t)) : !t.preferred) return false;
+    k->choice = tune_text(a, &tune_pairs, &t);
+    k->template = &template_conv_pairs;
+    hole_shape(a, k, l, template_hole);
+    template_hole(a, k, "MR", t.mr);
+    template_hole(a, k, "RC", t.rc);
+    k->scratch_bytes = (int64_t)conv_pairs_scratch_bytes(l, &t);
+    k->conv.w_merge = 1;
+    k->conv.w_panel = 16;
+    size_t floats = 16 * taps_of(&k->conv) * (size_t)k->conv.ic;
+    k->packed = template_packed(a, k, k->operand[1], floats, "output channels, each twice, tap by tap", fill_pairs);
+    return true;
+}
+
 // ---------------------------------------------------------------- Winograd
 static WinogradForm winograd_form(const Kernel *k) {
     return (WinogradForm){ (size_t)template_hole_value(k, "TH"), (size_t)template_hole_value(k, "TW"),
@@ -191,7 +216,8 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
 
 static bool plan_by(Arena *a, Kernel *k, const Options *o, const ConvLayout *l, const Record *r) {
     if (k->kind == KERNEL_DEPTHWISE) return plan_depthwise(a, k, o, l, r);
-    return plan_winograd(a, k, o, l, r) || plan_taps(a, k, o, l, r) || plan_direct(a, k, o, l, r);
+    return plan_winograd(a, k, o, l, r) || plan_taps(a, k, o, l, r) || plan_pixel_pairs(a, k, o, l, r)
+        || plan_direct(a, k, o, l, r);
 }
 
 void plan_conv(Arena *a, const Graph *g, Kernel *k, const Options *o) {

@@ -75,6 +75,18 @@ typedef struct TapTiles {
 TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_taps_scratch_bytes(const ConvLayout *shape, const TapTiles *tiles);
 
+/* conv_pairs.c: two-dimensional, one group, at most 8 output channels, vectors of 16 floats; weights packed by
+ * pack_conv_pairs_w. `preferred`: clearly less work than conv.c's. */
+enum { PAIRS_CHANNELS = 8 };
+
+typedef struct PairTiles {
+    int mr, preferred;
+    int64_t rc;
+} PairTiles;
+
+PairTiles conv_pairs_tiles(const ConvLayout *shape, const TileTarget *target);
+size_t conv_pairs_scratch_bytes(const ConvLayout *shape, const PairTiles *tiles);
+
 /* How many neighbouring groups to make one of, so that their output channels fill a vector; each then has that
  * many times the channels. */
 int64_t conv_merge(int64_t groups, int64_t oc);

@@ -39,8 +39,8 @@ const char *tune_device(Arena *a, const char *name);     // what a record calls 
 // an int or, wide, an int64_t of the tile struct
 typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
-extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_winograd,
-    tune_depthwise, tune_planes, tune_attention;
+extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_pairs,
+    tune_winograd, tune_depthwise, tune_planes, tune_attention;
 extern const TuneForm tune_block, tune_product, tune_rows, tune_units;  // of GPUs: schedule/gpu/choices.c
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
@@ -60,6 +60,7 @@ bool gemv_fits(const GemmShape *s, const GemvTiles *t);
 bool low_fits(int64_t rows, bool even, const LowTiles *t);
 bool direct_fits(const ConvLayout *merged, const ConvTiles *t);
 bool taps_fits(const ConvLayout *l, const TapTiles *t);
+bool pairs_fits(const ConvLayout *l, const PairTiles *t);
 bool winograd_fits(const ConvLayout *l, const WinogradTiles *t);
 bool depthwise_fits(const ConvLayout *l, const ConvDwTiles *t);
 // templates_attention.c
