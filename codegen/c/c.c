@@ -29,7 +29,12 @@ static bool taken(const KernelText *k, const char *name) {
 static bool reserved(const char *s) {
     size_t digits = strspn(s + 1, "0123456789lbx");
     return (strchr("intr", s[0]) && !s[1 + digits]) || !strncmp(s, "burn_", 5) || !s[1] || !strcmp(s, "acc")
-        || !strcmp(s, "scratch");
+        || !strcmp(s, "scratch") || name_is_library(s);
+}
+
+bool c_is_file_name(const char *model, const char *s) {
+    const size_t n = strlen(model);
+    return !strncmp(s, model, n) && s[n] == '_';
 }
 
 static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "first") || !strcmp(s, "last"); }
@@ -43,7 +48,8 @@ void c_add_param(CFile *g, KernelText *k, Value *v, bool written) {
     const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
     if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
     if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
-    else if (reserved(base) || (is_share(base) && (k->kernel->parts > 1 || k->kernel->strips)))
+    else if (reserved(base) || c_is_file_name(g->model, base)
+        || (is_share(base) && (k->kernel->parts > 1 || k->kernel->strips)))
         base = arena_printf(g->arena, "%s_", base);
     const char *name = base;
     for (int n = 2; taken(k, name); n++) name = arena_printf(g->arena, "%s_%d", base, n);

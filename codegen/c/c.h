@@ -80,6 +80,7 @@ void c_take_params(CFile *g, KernelText *t);
 bool c_takes_range(const Kernel *k);
 const char *c_share(const CFile *g, const Kernel *k, bool end);
 void c_print_params(CFile *g, const KernelText *t, Text *out, int from);    // of the pointers those from `from` on
+bool c_is_file_name(const char *model, const char *s);     // is it like those that the file itself declares?
 void c_add_param(CFile *g, KernelText *t, Value *v, bool written);
 const char *c_param_name(const KernelText *t, const Value *v);              // of an operand
 const char *c_address(void *ctx, Value *v, const char *index);

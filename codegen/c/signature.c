@@ -16,38 +16,47 @@ const char *c_struct_param(Role r) { return structs[r].param; }
 const char *c_struct_type(Role r) { return structs[r].type; }
 bool c_in_struct(const Value *v) { return structs[v->role].param != NULL; }
 
-static bool clashes(const Graph *g, bool threads, const char *name, const char *const *before, int n) {
+// The parameters of a run function: their names, and by name the next number that makes another of it.
+typedef struct Scope { StrMap *taken, *numbers; } Scope;
+
+static bool clashes(bool threads, const StrMap *taken, const char *name) {
     static const char *const shared[] = { "threads", "constants" },
                              *const strips[] = { "strip", "was", "now" };
-    int symbols;
-    const Symbol *all = graph_symbols(graph_root(g), &symbols);
-    for (int i = 0; i < symbols; i++)
-        if (!strcmp(name, spell_symbol(g->arena, &all[i]))) return true;
     for (size_t i = 0; threads && i < COUNT(shared); i++)
         if (!strcmp(name, shared[i])) return true;
     for (size_t i = 0; i < COUNT(strips); i++)
         if (!strcmp(name, strips[i])) return true;
-    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "strings")
-        || !strncmp(name, "burn_", 5))
-        return true;
+    if (!strcmp(name, "ws") || !strcmp(name, "weights") || !strcmp(name, "strings")) return true;
     if (!strncmp(name, "work", 4) && !name[4 + strspn(name + 4, "0123456789")]) return true;
     if (name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")]) return true;
-    for (int i = 0; i < n; i++)
-        if (!strcmp(name, before[i])) return true;
-    return false;
+    return name_is_library(name) || strmap_get(taken, name);
 }
 
-// Inputs come first in `names`, outputs after them: all parameters are in one scope.
-static EndNames name_ends(Arena *a, const Graph *g, bool threads, bool outputs, const char **names, int before) {
-    int n = outputs ? g->outputs.n : g->inputs.n;
+// The name that an end is to have, or with the next number of those that were to have the same.
+static const char *parameter(Arena *a, const char *base, bool threads, Scope *s) {
+    int *number = strmap_get(s->numbers, base);
+    if (!number) {
+        number = NEW(a, int);
+        *number = 2;
+        strmap_put(s->numbers, base, number);
+    }
+    const char *name = base;
+    while (clashes(threads, s->taken, name)) name = arena_printf(a, "%s_%d", base, (*number)++);
+    strmap_put(s->taken, name, number);
+    return name;
+}
+
+static EndNames name_ends(
+    Arena *a, const Graph *gr, const char *model, bool threads, bool outputs, Scope *scope) {
+    int n = outputs ? gr->outputs.n : gr->inputs.n;
     EndNames e = { NEW_ARRAY(a, const char *, n + 1), NEW_ARRAY(a, const char *, n + 1) };
     for (int i = 0; i < n; i++) {
-        const Value *v = outputs ? g->outputs.at[i] : g->inputs.at[i];
-        const char *given = outputs ? g->output_names.at[i] : v->name;
-        const char *base = name_c(a, given && *given ? given : outputs ? "output" : "input"), *name = base;
-        for (int k = 2; !c_in_struct(v) && clashes(g, threads, name, names, before + i); k++)
-            name = arena_printf(a, "%s_%d", base, k);
-        names[before + i] = c_in_struct(v) ? "" : name;
+        const Value *v = outputs ? gr->outputs.at[i] : gr->inputs.at[i];
+        const char *given = outputs ? gr->output_names.at[i] : v->name;
+        const char *kind = outputs ? "output" : "input", *base = name_c(a, given && *given ? given : kind);
+        if (!c_in_struct(v) && (!strncmp(base, "burn_", 5) || c_is_file_name(model, base)))
+            base = arena_printf(a, "%s_%s", kind, base);
+        const char *name = c_in_struct(v) ? base : parameter(a, base, threads, scope);
         e.name[i] = name;
         e.at[i] = v->role == ROLE_VALUE ? arena_printf(a, "&%s", name) :
             c_in_struct(v)      ? arena_printf(a, "%s->%s", c_struct_param(v->role), name) :
@@ -61,6 +70,7 @@ static const char *extent_text(Arena *a, const Type *t) {
     Text s;
     text_init(&s, a);
     if (!type_is_static(t)) return "";
+    if (type_count(t) > INT32_MAX) text_printf(&s, "(size_t)");      // more than an int holds
     for (int i = 0; i < t->rank; i++) text_printf(&s, "%s%lld", i ? "*" : "", (long long)t->dim[i]);
     return t->rank == 0 || type_count(t) == 0 ? "[1]" : arena_printf(a, "[%s]", s.at);
 }
@@ -206,10 +216,13 @@ void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name
     text_printf(out, ")");
 }
 
-void c_ends(Arena *a, const Graph *g, bool threads, EndNames *in, EndNames *outs) {
-    const char **names = NEW_ARRAY(a, const char *, g->inputs.n + g->outputs.n + 1);
-    *in = name_ends(a, g, threads, false, names, 0);
-    *outs = name_ends(a, g, threads, true, names, g->inputs.n);
+void c_ends(Arena *a, const Graph *gr, const char *model, bool threads, EndNames *in, EndNames *outs) {
+    Scope s = { .taken = strmap_new(a), .numbers = strmap_new(a) };
+    int symbols;
+    const Symbol *all = graph_symbols(graph_root(gr), &symbols);
+    for (int i = 0; i < symbols; i++) strmap_put(s.taken, spell_symbol(a, &all[i]), &s);
+    *in = name_ends(a, gr, model, threads, false, &s);
+    *outs = name_ends(a, gr, model, threads, true, &s);
 }
 
 const char *c_place(Arena *a, const char *prefix, const char *end) {
@@ -219,6 +232,6 @@ const char *c_place(Arena *a, const char *prefix, const char *end) {
 Signature c_signature(CFile *g, const Program *p) {
     const Graph *gr = p->plan->graph;
     Signature s = { .program = p, .graph = gr, .sizes = c_sizes(g->arena, gr) };
-    c_ends(g->arena, gr, g->threads, &s.in, &s.outs);
+    c_ends(g->arena, gr, g->model, g->threads, &s.in, &s.outs);
     return s;
 }

@@ -21,7 +21,8 @@ typedef struct Signature {
 typedef struct Tensors { int n; int *at; const char *infos; } Tensors;
 
 Signature c_signature(CFile *g, const Program *p);
-void c_ends(Arena *a, const Graph *g, bool threads, EndNames *in, EndNames *outs);    // of a run function with threads?
+// of a run function of this model, with threads?
+void c_ends(Arena *a, const Graph *g, const char *model, bool threads, EndNames *in, EndNames *outs);
 const char *c_place(Arena *a, const char *prefix, const char *end);     // --io-in-workspace: the macro of its place
 void c_signature_print(CFile *g, Text *out, const Signature *s, const char *name);    // int name(...)
 // typed: as parameters, else as the arguments of a call

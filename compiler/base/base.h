@@ -74,6 +74,7 @@ void *strmap_get(const StrMap *m, const char *key);                  // NULL whe
 
 // ---------------------------------------------------------------- base/name.c
 const char *name_c(Arena *a, const char *any);          // a C identifier from any text
+bool name_is_library(const char *s);                    // a type or a function that generated code may use
 
 // ---------------------------------------------------------------- templates/: embedded by tools/embed.c
 const char *template_text(const char *name);            // a file of templates/ as text, NULL when absent

@@ -12,7 +12,7 @@ static const char *end_name(Package *p, bool output, int i) {
     const Graph *g = p->graph;
     if (p->options->io_inside) {
         EndNames in, outs;
-        c_ends(p->arena, g, p->options->threads > 1, &in, &outs);
+        c_ends(p->arena, g, p->name, p->options->threads > 1, &in, &outs);
         return arena_printf(p->arena, "%s(&workspace)", c_place(p->arena, p->name, (output ? &outs : &in)->name[i]));
     }
     const char *name = name_c(p->arena, output ? g->output_names.at[i] : g->inputs.at[i]->name);

@@ -19,6 +19,27 @@ def external_data():
                                                          flatten(w)[0]))])
 
 
+NAMES = ("linux unix typeof int wchar_t ws weights INFINITY NAN INT64_MIN CHAR_BIT M_PI BURN_KERNEL BURN_VF_LANES main "
+         "NULL size_t uint8_t int64_t ptrdiff_t memcpy floorf fmaxf expf isnan names_of_c_model names_of_c_run "
+         "names_of_c_k0_add names-of-c names.of.c work v0 i0 t0 acc scratch burn_f16 burn_model restrict new class k "
+         "threads").split()
+
+
+def names_of_c():
+    """Inputs and outputs that have the names of what C, its headers, compilers and generated code have; the kernels use
+    some of these."""
+    x = [-1.5, 0.25, 300.0]
+    nodes, ends = [], []
+    for i, name in enumerate(NAMES):
+        nodes += [node("Floor", [name], [f"f{i}"]), node("Exp", ["zeros"], [f"e{i}"]),
+                  node("Clip", [f"f{i}", "", "most"], [f"c{i}"]), node("Cast", [f"c{i}"], [f"b{i}"], to=INT64),
+                  node("Cast", [f"b{i}"], [f"g{i}"], to=FLOAT), node("Add", [f"g{i}", f"e{i}"], [f"{name}/"])]
+        ends.append((name, FLOAT, [3]))
+    out = [min(math.floor(v), 200.0) + 1.0 for v in x]
+    return Model(nodes, [*ends, ("zeros", FLOAT, [3])], [(f"{name}/", FLOAT, [3]) for name in NAMES],
+                 [([x] * len(NAMES) + [[0.0] * 3], [out] * len(NAMES))], [tensor("most", FLOAT, 200.0)])
+
+
 def model_function():
     """A function of the model's own, called twice with different attributes."""
     x = numbers(171, 7)
@@ -267,5 +288,5 @@ def optimizers():
     return Model(nodes, inputs, outputs, sets, domains=[TRAINING])
 
 
-ALL = (external_data, model_function, shape_arithmetic, image_decoder, branch, branch_captures, loop_while,
-       loop_cache, scan_backwards, gradients, optimizers)
+ALL = (external_data, names_of_c, model_function, shape_arithmetic, image_decoder, branch, branch_captures,
+       loop_while, loop_cache, scan_backwards, gradients, optimizers)
