@@ -153,27 +153,19 @@ bool c_takes_range(const Kernel *k) {
     return k->kind == KERNEL_LOOP && !k->strips && k->parts > 1 && dim_is_const(k->axes.at[k->loop.part_axis].size);
 }
 
-enum { LINE = 16 };
-
-// Where the axis runs along memory, parts are whole lines of it.
-static bool goes_by_lines(const Kernel *k) {
+// Of an axis that runs along memory a part is whole lines.
+int c_part_line(const Kernel *k) {
     bool inner = true;
     for (int i = k->loop.part_axis + 1; i < k->n_parallel; i++) inner = inner && k->axes.at[i].size == 1;
-    return inner;
+    return inner ? 16 : 1;
 }
 
-const char *c_share(const CFile *g, const Kernel *k, bool end) {
-    Arena *a = g->arena;
-    const Dim extent = k->axes.at[k->loop.part_axis].size;
-    const bool lines = goes_by_lines(k), is_const = dim_is_const(extent);
-    const char *size = arena_printf(a, is_const ? "%s" : "(ptrdiff_t)(%s)", spell_size(a, g->plan->graph, extent)),
-               *units = size;
-    if (lines && is_const) units = number_text(a, (extent + LINE - 1) / LINE);
-    else if (lines) units = arena_printf(a, "(%s + %d) / %d", size, LINE - 1, LINE);
-    const char *at = arena_printf(a, "%s * (ptrdiff_t)%s / %d", units, end ? "(part + 1)" : "part", k->parts);
-    if (!lines) return at;
-    if (!end || (is_const && extent % LINE == 0)) return arena_printf(a, "%s * %d", at, LINE);
-    return arena_printf(a, "part + 1 == %d ? %s : %s * %d", k->parts, size, at, LINE);
+// The range of the part, where the kernel finds it out.
+static void print_share(const CFile *g, Text *out, const Kernel *k) {
+    const char *size = spell_size(g->arena, g->plan->graph, k->axes.at[k->loop.part_axis].size);
+    const int line = c_part_line(k);
+    text_printf(out, "    const ptrdiff_t first = burn_begin((ptrdiff_t)(%s), %d, part, %d), ", size, line, k->parts);
+    text_printf(out, "last = burn_begin((ptrdiff_t)(%s), %d, part + 1, %d);\n", size, line, k->parts);
 }
 
 // A product that is added or subtracted: contracted, x*c - max(x*c) is no longer 0 at the maximum.
@@ -209,8 +201,7 @@ static void loop_kernel(CFile *g, KernelText *t) {
     text_init(&body, g->arena);
     Dialect d = c_dialect(t);
     const bool range = k->strips || c_takes_range(k);
-    if (k->parts > 1 && !range)
-        text_printf(&body, "    const ptrdiff_t first = %s, last = %s;\n", c_share(g, k, false), c_share(g, k, true));
+    if (k->parts > 1 && !range) print_share(g, &body, k);
     if (k->parts > 1 || range) {
         d.first = "first";
         d.last = "last";

@@ -58,6 +58,7 @@ typedef struct KernelText {
     const Kernel *kernel;
     const char *name;                                   // of its own
     const char *function;                               // the C function, perhaps another kernel's
+    const bool *varies;                                 // do that one's calls differ in more than operands?
     const char *prefix;                                 // of parameter names: "e_" in template kernels, else NULL
     Param *params;                                      // room for MAX_PARAMS while it is printed
     int n_params, first_shared;                         // the first parameters of a template are its own names
@@ -76,9 +77,8 @@ void c_custom(CFile *g, KernelText *t);                   // custom.c: the same 
 bool c_is_param(const KernelText *k, int i, const Value *v);
 // its parameters are what it writes and then what it reads, values of the same bytes being one
 void c_take_params(CFile *g, KernelText *t);
-// of a loop in parts: is it given the range of one? Where that of the part `part` begins, or ends
-bool c_takes_range(const Kernel *k);
-const char *c_share(const CFile *g, const Kernel *k, bool end);
+bool c_takes_range(const Kernel *k);                      // of a loop in parts: is it given the range of one?
+int c_part_line(const Kernel *k);                         // elements that each part but the last is a multiple of
 void c_print_params(CFile *g, const KernelText *t, Text *out, int from);    // of the pointers those from `from` on
 bool c_is_file_name(const char *model, const char *s);     // is it like those that the file itself declares?
 void c_add_param(CFile *g, KernelText *t, Value *v, bool written);

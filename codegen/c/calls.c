@@ -232,7 +232,12 @@ Arguments c_arguments(RunText *r, const Kernel *k) {
     if (own_scratch || (t->handed && k->scratch_bytes)) scratch_argument(r, k, &all);
     if (k->strips) strip_arguments(r, k, &all);
     else if (c_takes_range(k))
-        for (int end = 0; end < 2; end++) add_word(r, &all, c_share(r->g, k, end));
+        for (int end = 0; end < 2; end++)
+            add(r, &all,
+                (Argument){ .kind = end ? ARG_LAST : ARG_FIRST,
+                    .value = k->axes.at[k->loop.part_axis].size,
+                    .line = c_part_line(k),
+                    .parts = k->parts });
     else if (k->parts > 1) add_word(r, &all, "part");
     return all;
 }
@@ -246,8 +251,8 @@ const char *c_argument_origin(RunText *r, const Argument *a) {
     return a->plus ? arena_printf(arena, "%s + %s", text, spell_size(arena, g, a->plus)) : text;
 }
 
-void c_argument_further(Text *out, const Argument *a) {
-    if (a->worker_step) text_printf(out, " + %lld * worker", (long long)a->worker_step);
+void c_argument_further(Text *out, const Argument *a, const char *step) {
+    if (a->worker_step) text_printf(out, " + %s * worker", step);
     if (a->minus) text_printf(out, " - %s", a->minus);
 }
 
@@ -257,7 +262,7 @@ const char *c_argument_text(RunText *r, const Argument *a) {
     if (a->kind == ARG_WORD || a->kind == ARG_TABLE) return a->word;
     text_init(&out, r->g->arena);
     text_printf(&out, "%s", c_argument_origin(r, a));
-    if (a->kind == ARG_ADDRESS) c_argument_further(&out, a);
+    if (a->kind == ARG_ADDRESS) c_argument_further(&out, a, number_text(r->g->arena, a->worker_step));
     return out.at;
 }
 

@@ -34,14 +34,18 @@ void c_mark(const RunText *r, Text *out, int depth, const char *track, const Ker
 // volatile: no two addresses are known to have one origin. gcc 12 expresses one by a multiple of another then, takes
 // that for an access to memory at zero, and leaves out calls of the function, which in its eyes has no effect
 // (tree-ssa-loop-ivopts.cc, ipa-pure-const.cc).
+//
+// Where the calls of one function differ in numbers, too, these are operands as the others are: a hundred layers of
+// other sizes share its task.
 typedef struct Task {
     Text fields, params, given, body;                   // given: the arguments of the call in the run function
     int n;
+    bool open;                                          // numbers are operands
     bool has_own;                                       // each worker has memory of its own
 } Task;
 
-static Task task_new(Arena *a) {
-    Task t = { 0 };
+static Task task_new(Arena *a, bool open) {
+    Task t = { .open = open };
     text_init(&t.fields, a);
     text_init(&t.params, a);
     text_init(&t.given, a);
@@ -49,60 +53,84 @@ static Task task_new(Arena *a) {
     return t;
 }
 
-// A list of arguments as the task's body has them.
+// One more operand, as the task's body has it.
+static const char *task_operand(RunText *r, Task *t, const char *type, const char *given) {
+    text_printf(&t->fields, " %sa%d;", type, t->n);
+    text_printf(&t->params, ", %sa%d", type, t->n);
+    text_printf(&t->given, ", %s", given);
+    return arena_printf(r->g->arena, "call->a%d", t->n++);
+}
+
+static const char *task_number(RunText *r, Task *t, int64_t value) {
+    const char *number = number_text(r->g->arena, value);
+    return t->open ? task_operand(r, t, "ptrdiff_t ", number) : number;
+}
+
+static void task_address(RunText *r, Task *t, Text *out, const Argument *x) {
+    const char *type = x->at.type ? x->at.type : "unsigned char";
+    text_printf(out, "%s",
+        task_operand(r, t, arena_printf(r->g->arena, "%s%s *", x->written ? "" : "const ", type),
+            c_argument_origin(r, x)));
+    c_argument_further(out, x, x->worker_step ? task_number(r, t, x->worker_step) : "");
+    t->has_own = t->has_own || x->worker_step;
+}
+
+// A list of arguments as the task's body has them. The end of a range comes behind its beginning.
 static const char *task_arguments(RunText *r, Task *t, const Arguments *all) {
-    Arena *a = r->g->arena;
+    const char *extent = "", *parts = "";
     Text out;
-    text_init(&out, a);
+    text_init(&out, r->g->arena);
     for (int i = 0; i < all->n; i++) {
         const Argument *x = &all->at[i];
         text_printf(&out, "%s", i ? ", " : "");
-        if (x->kind != ARG_ADDRESS && x->kind != ARG_SIZE) {
-            text_printf(&out, "%s", c_argument_text(r, x));
-            continue;
+        switch (x->kind) {
+        case ARG_ADDRESS: task_address(r, t, &out, x); break;
+        case ARG_SIZE: text_printf(&out, "%s", task_operand(r, t, "int64_t ", c_argument_origin(r, x))); break;
+        case ARG_NUMBER: text_printf(&out, "%s", task_number(r, t, x->value)); break;
+        case ARG_FIRST:
+            extent = task_number(r, t, x->value);
+            parts = task_number(r, t, x->parts);
+            text_printf(&out, "burn_begin(%s, %d, part, %s)", extent, x->line, parts);
+            break;
+        case ARG_LAST: text_printf(&out, "burn_begin(%s, %d, part + 1, %s)", extent, x->line, parts); break;
+        default: text_printf(&out, "%s", c_argument_text(r, x));
         }
-        const char *type = x->kind == ARG_SIZE ? "int64_t " :
-                                                 arena_printf(a, "%s%s *", x->written ? "" : "const ",
-                                                     x->at.type ? x->at.type : "unsigned char");
-        text_printf(&t->fields, " %sa%d;", type, t->n);
-        text_printf(&t->params, ", %sa%d", type, t->n);
-        text_printf(&t->given, ", %s", c_argument_origin(r, x));
-        text_printf(&out, "call->a%d", t->n++);
-        c_argument_further(&out, x);
-        t->has_own = t->has_own || x->worker_step;
     }
     return out.at;
 }
 
-static void print_task(RunText *r, const Task *t, const char *name, int workers, int parts) {
+static void print_task(RunText *r, const Task *t, const char *name, int workers, const char *parts) {
     const char *call = arena_printf(r->g->arena, "const volatile %s_call *", name);
     text_printf(&r->tasks, "typedef struct %s_call {%s } %s_call;\n\n", name, t->fields.at, name);
     text_printf(&r->tasks, "static void %s_part(void *argument, int worker, int part)\n{\n", name);
     text_printf(&r->tasks, "    %scall = (%s)argument;\n%s%s}\n\n", call, call,
         t->has_own ? "" : "    (void)worker;\n", t->body.at);
-    text_printf(&r->tasks, "BURN_APART static void %s_parts(const burn_threads *threads%s)\n{\n    %s_call call = {",
-        name, t->params.at, name);
+    text_printf(&r->tasks, "BURN_APART static void %s_parts(const burn_threads *threads%s%s)\n{\n", name,
+        t->open ? ", int parts" : "", t->params.at);
+    text_printf(&r->tasks, "    %s_call call = {", name);
     for (int i = 0; i < t->n; i++) text_printf(&r->tasks, "%sa%d", i ? ", " : "", i);
-    text_printf(&r->tasks, "};\n    burn_parts(threads, %d, %d, %s_part, &call);\n}\n\n", workers, parts, name);
+    text_printf(&r->tasks, "};\n    burn_parts(threads, %d, %s, %s_part, &call);\n}\n\n", workers, parts, name);
 }
 
 // Its call, and the functions unless some call before has had the same.
 static void print_task_call(RunText *r, const Task *t, const char *name, int workers, int parts, const char *threads) {
     CFile *g = r->g;
-    const char *key = arena_printf(g->arena, "%d %d%s\n%s", workers, parts, t->params.at, t->body.at);
+    const char *number = number_text(g->arena, parts), *inside = t->open ? "parts" : number,
+               *key = arena_printf(g->arena, "%d %s%s\n%s", workers, inside, t->params.at, t->body.at);
     char *known = strmap_get(g->tasks, key);
     if (!known) {
         known = arena_strdup(r->tasks.arena, name);
-        print_task(r, t, known, workers, parts);
+        print_task(r, t, known, workers, inside);
         strmap_put(g->tasks, key, known);
     }
-    text_printf(&r->body, "%s_parts(%s%s);\n", known, threads, t->given.at);
+    text_printf(&r->body, "%s_parts(%s%s%s%s);\n", known, threads, t->open ? ", " : "", t->open ? number : "",
+        t->given.at);
 }
 
 static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
-    Task task = task_new(r->g->arena);
+    Task task = task_new(r->g->arena, *t->varies);
     const char *text = task_arguments(r, &task, &arguments);
     c_mark(r, &task.body, 1, worker_track, k);
     text_printf(&task.body, "    %s(%s);\n", t->function, text);
@@ -176,7 +204,7 @@ void c_strips(RunText *r, const Strips *s, int depth) {
         print_strip_loop(r, &r->body, s, depth, "1", arena_printf(g->arena, "%d", s->part[1]), NULL);
         return;
     }
-    Task task = task_new(g->arena);
+    Task task = task_new(g->arena, false);
     text_printf(&task.body, "    static const int first[] = {");
     for (int i = 0; i <= s->parts; i++) text_printf(&task.body, "%s%d", i ? ", " : "", s->part[i]);
     text_printf(&task.body, "};\n");

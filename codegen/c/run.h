@@ -13,13 +13,16 @@ typedef struct Address {
     int64_t offset, strings;
     const char *array;                                  // BASE_STATIC: its name
 } Address;
-// ARG_TABLE: a constant array of sizes
-typedef enum ArgumentKind { ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD, ARG_TABLE } ArgumentKind;
+// ARG_TABLE: a constant array of sizes; ARG_FIRST, ARG_LAST: where the part begins and ends, of `value` points
+typedef enum ArgumentKind {
+    ARG_ADDRESS, ARG_SIZE, ARG_NUMBER, ARG_WORD, ARG_TABLE, ARG_FIRST, ARG_LAST
+} ArgumentKind;
 typedef struct Argument {
     ArgumentKind kind;
     // elements further: a size, and as many for each worker before this one; written: the kernel writes there
     Address at; Dim plus; const char *minus; int64_t worker_step; bool written;
-    int64_t value;                                      // the number, or that of the symbol whose size it is
+    int64_t value;                                      // the number, or that of the symbol whose size it is;
+    int line, parts;                                    // ARG_FIRST and ARG_LAST: of that many parts, in such lines
     const char *word;                                   // a variable of the surroundings: part, now[1]; or the table
 } Argument;
 typedef VEC(Argument) Arguments;
@@ -46,9 +49,10 @@ Arguments c_arguments(RunText *r, const Kernel *k);   // of its call; where it g
 Argument c_strip_rows(const RunText *r, const Strips *s, int i);            // what member i stores for the next one
 const char *c_arguments_text(RunText *r, const Arguments *all);
 const char *c_argument_text(RunText *r, const Argument *a);
-// the same of a size or an address in two pieces: what the run function knows, and what the surroundings add to that
+// the same of a size or an address in two pieces: what the run function knows, and what the surroundings add to that,
+// a step for each worker
 const char *c_argument_origin(RunText *r, const Argument *a);
-void c_argument_further(Text *out, const Argument *a);
+void c_argument_further(Text *out, const Argument *a, const char *step);
 
 // steps.c: where the function begins that does the work on a GPU; its constants; and the user's, which calls it
 void c_steps_begin(CFile *g, const Signature *s);

@@ -21,7 +21,14 @@
 
 enum { MANY_CALLS = 4 };
 
-typedef struct Function { const char *name, *text; Text origins; int calls; } Function;
+// varies: its calls differ in numbers, or in how they are cut into parts
+typedef struct Function {
+    const char *name, *text;
+    Text origins;
+    int calls;
+    const KernelText *first;
+    bool varies;
+} Function;
 struct Functions { Arena *scratch; StrMap *known; VEC(Function *) list; int printed; };
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
@@ -79,6 +86,17 @@ static void keep(Arena *a, KernelText *t, const Kernel *k) {
     t->kernel = k;
 }
 
+static bool differ(const KernelText *x, const KernelText *y) {
+    const Kernel *k = x->kernel, *l = y->kernel;
+    if (k->parts != l->parts || k->workers != l->workers || k->scratch_bytes != l->scratch_bytes) return true;
+    if (k->parts > 1 && k->kind == KERNEL_LOOP
+        && k->axes.at[k->loop.part_axis].size != l->axes.at[l->loop.part_axis].size)
+        return true;
+    for (int i = 0; i < x->numbers.n; i++)
+        if (x->numbers.at[i].value != y->numbers.at[i].value) return true;
+    return false;
+}
+
 // Printing a kernel takes ten times the memory of its text, and most texts are there already: all that is gone with
 // `own`.
 void c_functions_add(Functions *f, CFile *g, KernelText *t) {
@@ -106,6 +124,9 @@ void c_functions_add(Functions *f, CFile *g, KernelText *t) {
     one->calls++;
     t->function = one->name;
     keep(arena, t, k);
+    t->varies = &one->varies;
+    if (!one->first) one->first = t;
+    one->varies = one->varies || differ(one->first, t);
     arena_free(own);
 }
 

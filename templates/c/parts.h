@@ -60,6 +60,13 @@ static void burn_worker_part(void *argument, int worker)
     w->task(w->argument, worker, worker);
 }
 
+/* Where the part of so many begins, in whole lines of memory of `line` elements. */
+static inline ptrdiff_t burn_begin(ptrdiff_t extent, ptrdiff_t line, ptrdiff_t part, ptrdiff_t parts)
+{
+    const ptrdiff_t at = (extent + line - 1) / line * part / parts * line;
+    return at < extent ? at : extent;
+}
+
 static void burn_parts(const burn_threads *threads, int workers, int parts,
                        void (*task)(void *argument, int worker, int part), void *argument)
 {
