@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Convolution of at most 8 output channels, fp32, two-dimensional, one group, Y's channels last, any kernel, stride,
- * dilation and padding, for vectors of 16 floats, of which conv.c would use half.
+ * dilation and padding, for machines of whose vectors conv.c would fill at most half.
  *
  * The idea: a vector holds the channels of two output pixels, channel c of the one in lane 2*c, of the other beside it.
  * They lie at the same place of the upper and of the lower half of the output rows, so that what a tap reads for both
@@ -86,11 +86,11 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
                 const float *const from = image + r * (SH * 2 * LINE) + w * (SW * IC * 2);
                 const int count = w + MR > OW ? EDGE : MR;
                 if (w + MR <= OW)
-                    burn_pair_tile(MR, KH, DH * 2 * LINE, RUNS, DW * IC * 2, KW / RUNS * IC, from, SW * IC * 2, W,
-                                   tile);
+                    burn_pair_tile(MR, OC, KH, DH * 2 * LINE, RUNS, DW * IC * 2, KW / RUNS * IC, from, SW * IC * 2,
+                                   W, tile);
                 else if (EDGE > 0)
-                    burn_pair_tile(EDGE, KH, DH * 2 * LINE, RUNS, DW * IC * 2, KW / RUNS * IC, from, SW * IC * 2, W,
-                                   tile);
+                    burn_pair_tile(EDGE, OC, KH, DH * 2 * LINE, RUNS, DW * IC * 2, KW / RUNS * IC, from,
+                                   SW * IC * 2, W, tile);
                 for (int low = 0; low < 2; low++)
                     for (int i = 0; i < count && oh + r + low * HALF < OH; i++) {
                         const ptrdiff_t p = (oh + r + low * HALF) * OW + w + i;

@@ -26,20 +26,22 @@ BURN_INLINE void burn_pair_weave(float *restrict to, const float *restrict first
 }
 
 /* c[i*16 + h*8 + j] = sum over tap rows t < rows, runs r and k < depth of a[i*beside + t*row + r*run + 2*k + h] *
- * b[2*j + h], where b goes on by 16 floats from term to term, for i < count and j < 8. count is a constant. */
-BURN_INLINE void burn_pair_tile(int count, ptrdiff_t rows, ptrdiff_t row, ptrdiff_t runs, ptrdiff_t run,
-                                ptrdiff_t depth, const float *a, ptrdiff_t beside, const float *b, float *c)
+ * b[2*j + h], where b goes on by 16 floats from term to term, for i < count and j < channels, at most 8. count and
+ * channels are constants. */
+BURN_INLINE void burn_pair_tile(int count, int channels, ptrdiff_t rows, ptrdiff_t row, ptrdiff_t runs,
+                                ptrdiff_t run, ptrdiff_t depth, const float *a, ptrdiff_t beside, const float *b,
+                                float *c)
 {
     BURN_CONTRACT
 #if defined(BURN_PORTABLE)
     memset(c, 0, (size_t)count * 16 * sizeof *c);
 #else
-    enum { VECTORS = 16 / BURN_VF_LANES };
-    burn_vf sum[BURN_TILE_ROWS][VECTORS];
+    const int vectors = (2 * channels + BURN_VF_LANES - 1) / BURN_VF_LANES;
+    burn_vf sum[BURN_TILE_ROWS][16 / BURN_VF_LANES];
     BURN_UNROLL
     for (int i = 0; i < count; i++) {
         BURN_UNROLL
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             burn_vf_zero(&sum[i][v]);
     }
 #endif
@@ -49,20 +51,20 @@ BURN_INLINE void burn_pair_tile(int count, ptrdiff_t rows, ptrdiff_t row, ptrdif
             for (ptrdiff_t k = 0; k < depth; k++, b += 16) {
 #if defined(BURN_PORTABLE)
                 for (int i = 0; i < count; i++)
-                    for (int j = 0; j < 16; j++) {
+                    for (int j = 0; j < 2 * channels; j++) {
                         float *const to = c + i * 16 + j % 2 * 8 + j / 2;
                         *to = BURN_MULADD(*to, from[i * beside + 2 * k + j % 2], b[j]);
                     }
 #else
-                burn_vf column[VECTORS];
+                burn_vf column[16 / BURN_VF_LANES];
                 BURN_UNROLL
-                for (int v = 0; v < VECTORS; v++)
+                for (int v = 0; v < vectors; v++)
                     column[v] = burn_vf_load(b + v * BURN_VF_LANES);
                 BURN_UNROLL
                 for (int i = 0; i < count; i++) {
                     const burn_vf s = burn_pair_load(from + i * beside + 2 * k);
                     BURN_UNROLL
-                    for (int v = 0; v < VECTORS; v++)
+                    for (int v = 0; v < vectors; v++)
                         sum[i][v] += s * column[v];
                 }
 #endif
@@ -76,9 +78,9 @@ BURN_INLINE void burn_pair_tile(int count, ptrdiff_t rows, ptrdiff_t row, ptrdif
                                                           9, 11, 13, 15));
 #else
         float lane[16];
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             burn_vf_put(lane + v * BURN_VF_LANES, &sum[i][v]);
-        for (int j = 0; j < 16; j++)
+        for (int j = 0; j < 2 * channels; j++)
             c[i * 16 + j % 2 * 8 + j / 2] = lane[j];
 #endif
     }

@@ -120,8 +120,8 @@ def conv_few_channels():
 
 
 def conv_halves():
-    """Windows of few output channels: with vectors of 16 floats, pixels of the upper half of the rows go with those of
-    the lower half. From planes to five channels, of an odd number of rows, and on to three with taps apart."""
+    """Windows of few output channels: where they fill half of a vector, pixels of the upper half of the rows go with
+    those of the lower half. From planes to five channels, of an odd number of rows, and on to three with taps apart."""
     x, w, k = numbers(43, 2, 3, 21, 38), numbers(44, 5, 3, 3, 4), numbers(45, 3, 5, 3, 2, low=-1 / 8, high=1 / 8)
 
     def first(n, c, i, j):

@@ -75,8 +75,8 @@ typedef struct TapTiles {
 TapTiles conv_taps_tiles(const ConvLayout *shape, const TileTarget *target);
 size_t conv_taps_scratch_bytes(const ConvLayout *shape, const TapTiles *tiles);
 
-/* conv_pairs.c: two-dimensional, one group, at most 8 output channels, vectors of 16 floats; weights packed by
- * pack_conv_pairs_w. `preferred`: clearly less work than conv.c's. */
+/* conv_pairs.c: two-dimensional, one group, at most 8 output channels, which fill half of a vector at most; weights
+ * packed by pack_conv_pairs_w. `preferred`: clearly less work than conv.c's. */
 enum { PAIRS_CHANNELS = 8 };
 
 typedef struct PairTiles {

@@ -23,14 +23,15 @@ static int64_t image_rows(const ConvShape *s, int64_t rows)
 PairTiles conv_pairs_tiles(const ConvLayout *shape, const TileTarget *target)
 {
     const ConvShape *s = &shape->conv;
-    const TileMachine wide = {16, 32, true};
+    const TileMachine own = {target->lanes, target->vector_registers >= 32 ? 32 : 16, !target->unfused};
+    const int64_t most = tile_min(s->out[2], own.registers == 32 ? ROWS : tile_rows(&own, 1));
     const int64_t half = tile_ceil(s->out[1], 2), depth = s->kernel[1] * s->kernel[2] * s->ic,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, line = image_width(s) * s->ic;
     PairTiles t = {.mr = 1, .rc = 1};
     int64_t best = INT64_MAX;
-    for (int r = 1; r <= ROWS && r <= s->out[2]; r++) {
-        const int64_t cost = s->out[2] / r * tile_cost(&wide, r, 1, depth)
-            + (s->out[2] % r ? tile_cost(&wide, s->out[2] % r, 1, depth) : 0);
+    for (int r = 1; r <= most; r++) {
+        const int64_t cost = s->out[2] / r * tile_cost(&own, r, 1, depth)
+            + (s->out[2] % r ? tile_cost(&own, s->out[2] % r, 1, depth) : 0);
         if (cost <= best) {
             best = cost;
             t.mr = r;
@@ -42,8 +43,8 @@ PairTiles conv_pairs_tiles(const ConvLayout *shape, const TileTarget *target)
     const ConvTiles direct = conv_tiles(shape, target);
     const int64_t copies = tile_ceil(image_rows(s, s->out[1]) * line, 16) * COPY,
                   cost = half * best + copies + copies / 2, plain = direct.cost + (direct.image ? copies : 0);
-    t.preferred = target->lanes == 16 && s->oc <= PAIRS_CHANNELS && s->groups == 1 && s->in[0] == 1 && s->out[0] == 1
-        && s->kernel[0] == 1 && s->pad[0] == 0 && s->out[1] > 1 && cost * 10 < plain * 9;
+    t.preferred = s->oc <= PAIRS_CHANNELS && 2 * s->oc <= target->lanes && s->groups == 1 && s->in[0] == 1
+        && s->out[0] == 1 && s->kernel[0] == 1 && s->pad[0] == 0 && s->out[1] > 1 && cost * 10 < plain * 9;
     return t;
 }
 
