@@ -96,7 +96,7 @@ void c_prelude(CFile *g, Text *out, const Text *above, const Text *code) {
         { "burn_turn(", "c/turn.h" }, { "burn_pack_w_", "c/turn.h" }, { "burn_wino_", "c/winograd.h" },
         { "burn_params_", "c/params.h" }, { "burn_pack_w_", "c/pack_taps.h" }, { "burn_pack_w_conv(", "c/pack.h" },
         { "burn_pack_w_winograd(", "c/winograd_g.h" }, { "burn_pack_w_winograd(", "c/pack_winograd.h" },
-        { "burn_keep(", "c/strips.h" } };
+        { "burn_keep(", "c/strips.h" }, { "burn_part_down(", "c/blocks.h" } };
     const char *printed = "";
     for (size_t i = 0; i < COUNT(parts); i++) {
         if (!strstr(code->at, parts[i][0]) || !strcmp(printed, parts[i][1])) continue;

@@ -154,7 +154,7 @@ double parts_unevenness(int64_t units, int n);
 int parts_workers(const Options *o, double ns, double uneven);
 // how long so many workers take for a product or convolution cut as is best for it, and by rows, so unevenly
 double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int workers);
-double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven);
+double parts_rows_ns(const Graph *g, const Kernel *k, const Options *o, int workers, double uneven);
 void memory_lifetimes(Plan *p);                         // memory.c: each buffer apart
 // strips_ram.c: memory_plan with strips where it needs more than so many bytes
 bool strips_within(Plan *p, int64_t ram);

@@ -20,8 +20,8 @@
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block;  TOGETHER: images, of N, whose tiles go on from one to the next
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
- *   PARTS SHARES PART_PANELS IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c, with tiles
- *                     for rows
+ *   PARTS SHARES PART_PANELS PART_TALL PART_WIDE IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in
+ *                     conv.c, with tiles for rows
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros
  * past OC. scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
@@ -63,6 +63,8 @@
 #define PARTS 0
 #define SHARES 1
 #define PART_PANELS 1
+#define PART_TALL 1
+#define PART_WIDE 1
 #define INPUTS winograd_inputs
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
@@ -110,7 +112,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     const ptrdiff_t units = (ptrdiff_t)(N / TOGETHER) * TEAMS; /* a team is as many tiles as a register tile has rows */
 #if PARTS
     const ptrdiff_t down_shares = SHARES / PART_PANELS;
-    const ptrdiff_t down = part / PART_PANELS, across = part % PART_PANELS;
+    const ptrdiff_t down = burn_part_down(part, PART_PANELS, PART_TALL),
+        across = burn_part_across(part, PART_PANELS, PART_TALL, PART_WIDE);
     const ptrdiff_t first_unit = units * down / down_shares, end_unit = units * (down + 1) / down_shares,
         first_panel = (ptrdiff_t)PANELS * across / PART_PANELS,
         end_panel = (ptrdiff_t)PANELS * (across + 1) / PART_PANELS;

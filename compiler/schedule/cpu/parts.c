@@ -18,7 +18,7 @@ static const double template_rate = 100, loop_rate = 8, line_rate = 0.5;
 static const double near_rate = 20, far_rate = 8;       // bytes a nanosecond, from outer caches and from another core's
 static const double pack_rate = 8;                      // ... that are put into panels
 // bytes; elements that a part of an innermost axis begins at a multiple of; parts for each worker
-enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8 };
+enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8, MOST_NESTED = 24 };
 static const double slack = 0.02;                       // of a kernel's time: what more parts may cost
 // of the time that reading what all parts read takes: what is not hidden behind arithmetic
 static const double seen = 0.25;
@@ -150,13 +150,15 @@ static void parts_holes(Arena *a, Kernel *k) {
 // (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
 // columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
 // once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
-// weights into panels first.
+// weights into panels first. far: where there are fewer parts across, their weights do not stay near; nests: the
+// template has parts in blocks.
 typedef struct Work {
     int64_t rows, columns, block, pass;
-    double ns, left, right, left_seen, right_seen, fetched;
-    bool copies, by_columns;
+    double ns, left, right, left_seen, right_seen, fetched, far;
+    bool copies, by_columns, nests;
 } Work;
-typedef struct Grid { int down, across; double ns; } Grid;     // ns: of the worker that is done last
+// Parts are numbered row by row, or in blocks of tall by wide, column by column. ns: of the worker that is done last.
+typedef struct Grid { int down, across, tall, wide; double ns; } Grid;
 
 // The first n of so many shares of the units, as a part of all.
 static double first_of(int64_t units, int n, int shares) {
@@ -205,25 +207,52 @@ static double grid_ns(const Work *w, int workers, int down, int across) {
     return most;
 }
 
+// Of two cores it is rare that one is slower than the other, of eight it is usual: whose core has a second hyperthread
+// at work is slower by a third and more. By so much of its last part the others wait for it.
+static double lateness(int workers) { return workers < 8 ? 0.05 * (workers - 2) : 0.3; }
+
+static double late_ns(const Work *w, int workers, int down, int across) {
+    const double part = (double)ceil_div(w->rows, down) * (double)ceil_div(w->columns, across);
+    return w->ns * part / (double)w->rows / (double)w->columns * lateness(workers);
+}
+
+// Each worker's parts, which lie side by side, are cut into so many rows: weights that are no longer near then are read
+// for each of them.
+static double nested_ns(const Work *w, int workers, int down, int across, int tall) {
+    const double far = tall > 1 && w->far > across ? 2 * w->right_seen * w->right : 0;
+    return grid_ns(w, workers, down, across) + far * (tall - 1) * weight_reads(w, down, across, down * across / workers)
+        + late_ns(w, workers, down * tall, across);
+}
+
+// Into how many rows the parts of a row can be cut, each worker's being a block; 1: into no more.
+static int64_t most_tall(const Work *w, int workers, int down, int across) {
+    const int each = down * across / workers;
+    const bool blocks = each * workers == down * across && across % each == 0;
+    return w->nests && blocks && lateness(workers) > 0 ? min64(w->rows / down, MOST_NESTED / each) : 1;
+}
+
 // The grid that is done first, and of those that take next to no longer the one of most parts.
 static Grid grid_best(const Work *w, int workers, double part_ns) {
-    int64_t most = (int64_t)workers * MOST_EACH;
-    Grid best = { .down = 1, .across = 1, .ns = 1e30 };
+    const int64_t most = (int64_t)workers * MOST_EACH;
+    Grid best = { .down = 1, .across = 1, .tall = 1, .wide = 1, .ns = 1e30 };
     for (int pass = 0; pass < 2; pass++) {
-        double limit = (1 + slack) * best.ns;
+        const double limit = (1 + slack) * best.ns;
         for (int down = 1; down <= w->rows && down <= most; down++)
-            for (int across = 1; across <= w->columns && (int64_t)down * across <= most; across++) {
-                Grid g = { down, across, grid_ns(w, workers, down, across) };
-                int n = down * across, before = best.down * best.across;
-                bool fine = n <= workers || w->ns >= part_ns * n;
-                if (!pass ? g.ns < best.ns && n <= 2 * workers : fine && g.ns <= limit && n > before) best = g;
-            }
+            for (int across = 1; across <= w->columns && (int64_t)down * across <= most; across++)
+                for (int tall = 1; tall == 1 || tall <= most_tall(w, workers, down, across); tall++) {
+                    const Grid g = { down * tall, across, tall, tall > 1 ? down * across / workers : 1,
+                        nested_ns(w, workers, down, across, tall) };
+                    const int n = g.down * across, before = best.down * best.across;
+                    const bool fine = n <= workers || w->ns >= part_ns * n;
+                    if (!pass ? g.ns < best.ns && (fine || n <= 2 * workers) : fine && g.ns <= limit && n > before)
+                        best = g;
+                }
     }
     return best;
 }
 
 // A product goes by batches (axis 0) or rows (1), and by panels of columns.
-static Work contraction_work(const Graph *g, const Kernel *k, int workers, int axis) {
+static Work contraction_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
     const Contraction *s = &k->gemm;
     double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
            depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
@@ -242,13 +271,15 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
         .copies = hole_or(k, "PACK_A", 0) != 0,
         .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
         .fetched = m > 1 ? ((by_columns ? right : left) + 4 * b * m * n / workers) / far_rate : 0,
+        .far = 2 * right / (double)o->machine.l2,
+        .nests = k->template == &template_gemm,
         .by_columns = by_columns };
 }
 
 static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     Grid best = { .ns = 1e31 };
     for (int i = 0; i < 2; i++) {
-        Work w = contraction_work(g, k, workers, i);
+        Work w = contraction_work(g, k, o, workers, i);
         if (i && dim_upper(g, k->gemm.m) == 1) break;   // gemv.c
         Grid grid = grid_best(&w, workers, 1e3 * o->part_us);
         if (grid.ns >= best.ns) continue;
@@ -277,7 +308,7 @@ static Dim template_size(Graph *g, const Kernel *k) {
 }
 
 // Convolutions go by rows, or tiles, and by panels of output channels. Each part copies or transforms its input.
-static Work conv_work(const Graph *g, const Kernel *k, int workers) {
+static Work conv_work(const Graph *g, const Kernel *k, const Options *o, int workers) {
     const Convolution *c = &k->conv;
     bool winograd = k->template == &template_winograd, taps = k->template == &template_conv_taps,
          image = k->template == &template_conv_pairs || hole_or(k, "IMAGE", 0);
@@ -308,6 +339,8 @@ static Work conv_work(const Graph *g, const Kernel *k, int workers) {
         .left_seen = winograd ? 4 : taps || image ? 1 : seen,
         .copies = winograd || taps || image,
         .right_seen = seen,
+        .far = k->packed ? 2 * (double)k->packed->bytes / (double)o->machine.l2 : 0,
+        .nests = winograd || k->template == &template_conv,
         .fetched = (in + out / workers) / far_rate };
 }
 
@@ -332,17 +365,17 @@ static int64_t attention_units(const Graph *g, const Kernel *k) {
 
 static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     if (k->kind == KERNEL_GEMM) return contraction_grid(g, k, o, workers, axis);
-    Work w = conv_work(g, k, workers);
+    Work w = conv_work(g, k, o, workers);
     return grid_best(&w, workers, 1e3 * o->part_us);
 }
 
-static Work template_work(const Graph *g, const Kernel *k, int workers, int axis) {
-    return k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, axis) : conv_work(g, k, workers);
+static Work template_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
+    return k->kind == KERNEL_GEMM ? contraction_work(g, k, o, workers, axis) : conv_work(g, k, o, workers);
 }
 
 // The same by one worker, who reads and copies as much as one part of all does.
-static double template_alone_ns(const Graph *g, const Kernel *k) {
-    Work w = template_work(g, k, 1, dim_upper(g, k->gemm.m) > 1);
+static double template_alone_ns(const Graph *g, const Kernel *k, const Options *o) {
+    Work w = template_work(g, k, o, 1, dim_upper(g, k->gemm.m) > 1);
     return grid_ns(&w, 1, 1, 1);
 }
 
@@ -353,10 +386,10 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 }
 
 // The same by rows, so unevenly.
-double parts_rows_ns(const Graph *g, const Kernel *k, int workers, double uneven) {
-    Work w = template_work(g, k, workers, 1);
+double parts_rows_ns(const Graph *g, const Kernel *k, const Options *o, int workers, double uneven) {
+    Work w = template_work(g, k, o, workers, 1);
     w.rows = workers;
-    return grid_ns(&w, workers, workers, 1) * uneven;
+    return grid_ns(&w, workers, workers, 1) * uneven + late_ns(&w, workers, workers, 1);
 }
 
 // Each worker's begins at a line of the cache.
@@ -368,13 +401,14 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
     const double whole = k->alone_ns;
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
     int axis = 0;
-    double uneven = in_grid ? template_grid(g, k, o, o->threads, &axis).ns * o->threads / template_alone_ns(g, k) : 1;
+    double uneven = 1;
+    if (in_grid) uneven = template_grid(g, k, o, o->threads, &axis).ns * o->threads / template_alone_ns(g, k, o);
     k->workers = parts_workers(o, whole + foreign, uneven);
     if (k->workers < 2) return;
     if (in_grid) {
         Grid grid = template_grid(g, k, o, k->workers, &axis);
-        const Work w = template_work(g, k, k->workers, axis);
-        k->share_ns = whole * largest_area(&w, k->workers, grid.down, grid.across);
+        const Work w = template_work(g, k, o, k->workers, axis);
+        k->share_ns = whole * largest_area(&w, k->workers, grid.down / grid.tall, grid.across);
         k->parts = grid.down * grid.across;
         if (k->parts < 2) {
             k->workers = 0;
@@ -385,6 +419,8 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
         else if (k->template == &template_conv || k->template == &template_winograd)
             shared_hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
+        if (w.nests) shared_hole(a, k, "PART_TALL", grid.tall);
+        if (w.nests) shared_hole(a, k, "PART_WIDE", grid.wide);
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
         k->parts = heads ? attention_parts(g, k, o) : k->workers;

@@ -328,7 +328,7 @@ static double paid_ns(const Trial *t) {
     double cut = 0;
     for (int i = 0; t->parts > 1 && i < t->n; i++) {
         const Kernel *k = t->m[i].k;
-        cut += parts_rows_ns(t->p->graph, k, t->parts, uneven(t, t->parts))
+        cut += parts_rows_ns(t->p->graph, k, t->p->options, t->parts, uneven(t, t->parts))
             - parts_best_ns(t->p->graph, k, t->p->options, t->parts);
     }
     double steps = (double)t->steps / t->parts - 1, reads = weights / (weights + bytes > l2 ? far_rate : near_rate);
