@@ -263,6 +263,9 @@ struct Kernel {
     int64_t scratch_bytes; Buffer *scratch;
     // > 1: --threads cut it into so many parts, for so many workers, each with scratch memory of its own
     int parts, workers;
+    // what a worker has made of its operands stays for its next part: two pointers at the front of its scratch memory,
+    // which are NULL before the first
+    bool keeps;
     // nanoseconds, as the schedule reckons with --threads: of one thread; of the worker whose share is the largest
     double alone_ns, share_ns;
     // where this size is less, the caller does them all: too little to hand out; 0: never

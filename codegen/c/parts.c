@@ -42,6 +42,8 @@ typedef struct Task {
     int n;
     bool open;                                          // numbers are operands
     bool has_own;                                       // each worker has memory of its own
+    int keepers;                                        // workers of which nothing may be kept before the first part
+    Text forget;
 } Task;
 
 static Task task_new(Arena *a, bool open) {
@@ -50,6 +52,7 @@ static Task task_new(Arena *a, bool open) {
     text_init(&t.params, a);
     text_init(&t.given, a);
     text_init(&t.body, a);
+    text_init(&t.forget, a);
     return t;
 }
 
@@ -68,11 +71,17 @@ static const char *task_number(RunText *r, Task *t, int64_t value) {
 
 static void task_address(RunText *r, Task *t, Text *out, const Argument *x) {
     const char *type = x->at.type ? x->at.type : "unsigned char";
+    const int at = t->n;
     text_printf(out, "%s",
         task_operand(r, t, arena_printf(r->g->arena, "%s%s *", x->written ? "" : "const ", type),
             c_argument_origin(r, x)));
     c_argument_further(out, x, x->worker_step ? task_number(r, t, x->worker_step) : "");
     t->has_own = t->has_own || x->worker_step;
+    if (!t->keepers || !x->worker_step) return;
+    const char *step =
+        t->open ? arena_printf(r->g->arena, "a%d", at + 1) : number_text(r->g->arena, x->worker_step);
+    text_printf(&t->forget, "    for (int i = 0; i < %d; i++) memset(a%d + %s * i, 0, 2 * sizeof(void *));\n",
+        t->keepers, at, step);
 }
 
 // A list of arguments as the task's body has them. The end of a range comes behind its beginning.
@@ -109,14 +118,15 @@ static void print_task(RunText *r, const Task *t, const char *name, int workers,
         t->open ? ", int parts" : "", t->params.at);
     text_printf(&r->tasks, "    %s_call call = {", name);
     for (int i = 0; i < t->n; i++) text_printf(&r->tasks, "%sa%d", i ? ", " : "", i);
-    text_printf(&r->tasks, "};\n    burn_parts(threads, %d, %s, %s_part, &call);\n}\n\n", workers, parts, name);
+    text_printf(&r->tasks, "};\n%s    burn_parts(threads, %d, %s, %s_part, &call);\n}\n\n", t->forget.at, workers,
+        parts, name);
 }
 
 // Its call, and the functions unless some call before has had the same.
 static void print_task_call(RunText *r, const Task *t, const char *name, int workers, int parts, const char *threads) {
     CFile *g = r->g;
     const char *number = number_text(g->arena, parts), *inside = t->open ? "parts" : number,
-               *key = arena_printf(g->arena, "%d %s%s\n%s", workers, inside, t->params.at, t->body.at);
+               *key = arena_printf(g->arena, "%d %s%s\n%s%s", workers, inside, t->params.at, t->body.at, t->forget.at);
     char *known = strmap_get(g->tasks, key);
     if (!known) {
         known = arena_strdup(r->tasks.arena, name);
@@ -131,6 +141,7 @@ static void print_parts(RunText *r, const Kernel *k, int depth) {
     const KernelText *t = k->text;
     const Arguments arguments = c_arguments(r, k);
     Task task = task_new(r->g->arena, *t->varies);
+    task.keepers = k->keeps ? k->workers : 0;
     const char *text = task_arguments(r, &task, &arguments);
     c_mark(r, &task.body, 1, worker_track, k);
     text_printf(&task.body, "    %s(%s);\n", t->function, text);

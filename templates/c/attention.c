@@ -31,8 +31,10 @@
  *   PASS(acc, b0, b1, b2, m, n)        what of it meets the values
  *   EPILOGUE(acc, b0, b1, b2, m, d)    the value stored
  *
- * scratch: 64-byte aligned; DIRECT: 4 * N bytes, N rounded up to a multiple of 32; else 4 * (PANELS(N) * DK +
- * PANELS(DV) * N + MR * (KB + 16 + PANELS(DV))) bytes, PANELS(x) being x rounded up to a multiple of PANEL = NV*16.
+ * scratch: 64-byte aligned. DIRECT: 4 * N bytes, N rounded up to a multiple of 32; else 4 * (PANELS(N) * DK +
+ * PANELS(DV) * N + MR * (KB + 16 + PANELS(DV))) bytes, PANELS(x) being x rounded up to a multiple of PANEL = NV*16;
+ * with PARTS behind 64 bytes more, of which the first are two pointers, NULL before a worker's first part: what it has
+ * packed stays for its next one.
  */
 #include "vec.h"
 #include <math.h>
@@ -171,10 +173,15 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
     enum { PANEL = NV * 16, WIDTH = NV * BURN_VF_LANES, ROWS = BURN_MANY_REGISTERS ? MR : MR / 2 };
     /* rows not a multiple of 64 floats apart share no cache sets */
     enum { COLUMNS = (DV + PANEL - 1) / PANEL * PANEL, PITCH = KB + 16 };
+#if PARTS
+    const float **const near = (const float **)(void *)scratch, *near_k = near[0], *near_v = near[1];
+    float *const keys = (float *)(void *)(scratch + 64);
+#else
+    const float *near_k = NULL, *near_v = NULL;
     float *const keys = (float *)(void *)scratch;
+#endif
     float *const values = keys + (N + PANEL - 1) / PANEL * PANEL * DK;
     float *const scores = values + COLUMNS * N, *const sums = scores + ROWS * PITCH;
-    const float *near_k = NULL, *near_v = NULL;
 #endif
     const ptrdiff_t tiles = (M + ROWS - 1) / ROWS, units = BATCH0 * BATCH1 * BATCH2 * tiles;
 #if PARTS
@@ -286,4 +293,8 @@ BURN_KERNEL static void KERNEL(const float *restrict Q, const float *restrict K,
         }
 #endif
     }
+#if PARTS && !DIRECT
+    near[0] = near_k;
+    near[1] = near_v;
+#endif
 }

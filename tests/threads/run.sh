@@ -85,16 +85,18 @@ for name in $sanitized; do
         -fno-sanitize-recover=all
 done
 
-# Parts in blocks, which from three workers on are cut finer than their columns allow.
+# From three workers on parts are finer: in blocks of rows and columns, and of the queries of a head.
 cat >nested.c <<'E'
 #include <burncc/model.h>
 
 MODEL(nested)
 {
     Tensor rows = input("rows", F32, 200, 96), image = input("image", F32, 1, 16, 56, 56);
+    Tensor words = input("words", F32, 2, 50, 96);
     output("product", relu(linear(rows, "fc", 320)));
     output("wide", conv2d(image, "wide", 192, 5, .stride = 2, .padding = 2));
     output("winograd", conv2d(image, "winograd", 192, 3, .padding = 1));
+    output("attended", multi_head_attention(words, "attention", 3));
 }
 E
 for kind in plain parts; do
@@ -104,6 +106,8 @@ for kind in plain parts; do
 done
 [ "$(grep -c 'burn_part_across(part, [0-9]*, [2-9], ' parts_nested.c)" = 3 ]
 result $? "nested: a product and two convolutions in blocks"
+grep -q "i < 8; i++) memset(a[0-9]* + [0-9]* \* i, 0, 2 \* sizeof(void \*))" parts_nested.c
+result $? "nested: workers attend to parts of heads, and keep what they have packed"
 drive nested $cc -O2
 
 cat parts_digits.h parts_digits_batch.h "$runtime/threads.h" "$runtime/burn.h" parts_digits.h >all.h

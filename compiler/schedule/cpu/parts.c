@@ -350,17 +350,20 @@ static int64_t heads_of(const Graph *g, const Kernel *k) {
     return heads;
 }
 
-// Parts are of whole heads, whose keys and values are packed once then, or one for each worker.
-static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
-    const int64_t heads = heads_of(g, k), least = k->workers;
-    int each = parts_each(o, k->workers, whole_ns(k));
-    return (int)(heads <= least * each && (heads % least == 0 || heads >= 3 * least) ? heads : least);
-}
-
 // Tiles of queries, in heads that follow one another.
 static int64_t attention_units(const Graph *g, const Kernel *k) {
     const int64_t tile = hole_or(k, "DIRECT", 0) ? 1 : hole_or(k, "MR", 1);
     return k->kind == KERNEL_ATTENTION ? heads_of(g, k) * ceil_div(dim_upper(g, k->attention.m), tile) : heads_of(g, k);
+}
+
+// Parts are of whole heads, whose keys and values are packed once then, or one for each worker; from three workers on,
+// who keep what they have packed for the next part, of some tiles of a head.
+static int attention_parts(const Graph *g, const Kernel *k, const Options *o) {
+    const int64_t heads = heads_of(g, k), least = k->workers, each = parts_each(o, k->workers, whole_ns(k));
+    if (k->kind == KERNEL_ATTENTION && lateness(k->workers) > 0)
+        return (int)min64(heads < least * each ? heads * ceil_div(least * each, heads) : least * each,
+            max64(attention_units(g, k), least));
+    return (int)(heads <= least * each && (heads % least == 0 || heads >= 3 * least) ? heads : least);
 }
 
 static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
@@ -397,6 +400,13 @@ static void own_scratch(Kernel *k) {
     k->scratch_bytes = (k->scratch_bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN * k->workers;
 }
 
+// Two workers' parts are never in blocks.
+static void block_holes(Arena *a, Kernel *k, const Options *o, const Grid *g) {
+    void (*const put)(Arena *, Kernel *, const char *, int64_t) = lateness(o->threads) > 0 ? shared_hole : hole;
+    put(a, k, "PART_TALL", g->tall);
+    put(a, k, "PART_WIDE", g->wide);
+}
+
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double foreign) {
     const double whole = k->alone_ns;
     bool contraction = k->template->parts == PARTS_BY_AXIS, in_grid = contraction || kernel_is_conv(k);
@@ -419,11 +429,12 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
         else if (k->template == &template_conv || k->template == &template_winograd)
             shared_hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
-        if (w.nests) shared_hole(a, k, "PART_TALL", grid.tall);
-        if (w.nests) shared_hole(a, k, "PART_WIDE", grid.wide);
+        if (w.nests) block_holes(a, k, o, &grid);
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
         k->parts = heads ? attention_parts(g, k, o) : k->workers;
+        k->keeps = k->kind == KERNEL_ATTENTION && !hole_or(k, "DIRECT", 0);
+        if (k->keeps) k->scratch_bytes += SCRATCH_ALIGN;
         k->share_ns = whole * (heads ? largest_share(attention_units(g, k), k->parts, k->workers) : 1.0 / k->workers);
     }
     parts_holes(a, k);
