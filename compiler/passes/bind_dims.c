@@ -57,15 +57,6 @@ static void pin_by_options(Graph *g, const Options *o) {
     }
 }
 
-// Is `name` one of the names in a dimension's text?
-static bool mentions(const char *text, const char *name) {
-    size_t n = strlen(name);
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    for (const char *at = text; (at = strstr(at, name)); at++)
-        if ((at == text || !strchr(word, at[-1])) && (!at[n] || !strchr(word, at[n]))) return true;
-    return false;
-}
-
 static void pin_by_default(Graph *g, const Options *o) {
     int n;
     Symbol *all = graph_symbols(g, &n);
@@ -73,13 +64,7 @@ static void pin_by_default(Graph *g, const Options *o) {
     for (int i = 0; i < n; i++) {
         if (all[i].pinned || (all[i].runtime && (all[i].from || keeps_sizes(o)))) continue;
         bool in_input = false;
-        Dim self = dim_symbol(g, all[i].name);
-        for (int k = 0; k < g->inputs.n && !in_input; k++) {
-            const Type *t = &g->inputs.at[k]->type;
-            for (int d = 0; d < t->rank; d++)
-                in_input |= t->dim[d] == self
-                    || (!dim_is_const(t->dim[d]) && mentions(dim_text(g->arena, g, t->dim[d]), all[i].name));
-        }
+        for (int k = 0; k < g->inputs.n && !in_input; k++) in_input = type_uses(g, &g->inputs.at[k]->type, i);
         if (!in_input) continue;
         pin(&all[i], all[i].runtime ? all[i].hi : all[i].usual ? all[i].usual : 1);
         diag_note(&loc, "dimension %s is taken as %" PRId64 "; --dim %s=N gives it another size", all[i].name,

@@ -49,7 +49,7 @@ static uint32_t draw(Order *o, int below) {
 
 // ---------------------------------------------------------------- what the kernels use
 typedef struct User { int step; bool write; } User;
-typedef VEC(User) UserList;                             // of a buffer, as the model has them
+typedef VEC(User) UserList;                             // of a buffer: who wrote it last, and who has read that
 
 static int by_number(const void *x, const void *y) { return *(const int *)x - *(const int *)y; }
 
@@ -59,8 +59,10 @@ static void follow(Order *o, int n, UserList *users) {
     for (int x = 0; x < s->uses.n; x++) {
         const Access *u = &s->uses.at[x];
         UserList *l = &users[u->buffer];
-        for (int i = 0; i < l->n; i++)
-            if (u->write || l->at[i].write) VEC_PUSH(o->a, s->before, l->at[i].step);
+        // what is before a write is before all behind it; the write stands first in the list
+        const int count = u->write ? l->n : l->n && l->at[0].write;
+        for (int i = 0; i < count; i++) VEC_PUSH(o->a, s->before, l->at[i].step);
+        if (u->write) l->n = 0;
         VEC_PUSH(o->a, *l, (User){ n, u->write });
     }
     if (!s->before.n) return;
