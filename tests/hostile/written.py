@@ -175,6 +175,37 @@ def large():
     refused("dimension_0", one("Relu", ["x"], ["y"], (2**62, 2**62, 0)))
 
 
+# ---------------------------------------------------------------- many of a kind
+def branches(levels):
+    """Functions of which each calls the next in both branches of an If."""
+    made = []
+    for level in range(levels):
+        op, domain = (f"f{level + 1}", "own") if level < levels - 1 else ("Relu", "")
+        body = w.graph([w.node(op, ["x"], ["q"], domain=domain)], [], [w.value_info("q", w.FLOAT, [2])])
+        nodes = [w.node("ReduceMax", ["x"], ["m"], keepdims=0), w.node("Cast", ["m"], ["b"], to=w.BOOL),
+                 w.node("If", ["b"], ["y"], then_branch=("graph", body), else_branch=("graph", body))]
+        made.append(w.function(f"f{level}", "own", ["x"], ["y"], nodes) + w.blob(9, w.blob(1, "own") + w.integer(2, 1)))
+    return calls(made)
+
+
+def many():
+    case("many/branches_9_levels", branches(9), 0)
+    case("many/branches_11_levels", branches(11), LIMIT, "more than 2048 bodies of If, Loop and Scan")
+    x, y = [("x", w.FLOAT, [2])], [("y", w.FLOAT, None)]
+    sizes = [(f"x{i}", w.FLOAT, [f"n{i}"]) for i in range(5000)]
+    case("many/named_sizes", graph([w.node("Relu", ["x"], ["y"])], x + sizes, y), LIMIT,
+         'input "x4096": more than 4096 sizes of inputs have names')
+    case("many/products_of_sizes", graph([w.node("MatMul", [f"x{i}", f"x{i + 1}"], [f"y{i}"]) for i in range(1000)], [
+        (f"x{i}", w.FLOAT, [f"n{i}", f"n{i + 1}"]) for i in range(1001)], [(f"y{i}", w.FLOAT, None)
+                                                                          for i in range(1000)]), 0)
+    case("many/concatenated", graph([w.node("Concat", ["x"] * 12000, ["y"], axis=0)], x, y), 0)
+    alike = [("a" + "".join("!/"[i >> k & 1] for k in range(13)), w.FLOAT, [2]) for i in range(8000)]
+    case("many/names_alike", graph([w.node("Relu", ["x"], ["y"])], x + alike, y), 0)
+    for name in ("burn_model", "out_run", "work1", "linux"):
+        case(f"names/{name}", one("Relu", [name], [f"{name}y"]), 0)
+    case("names/comment", one("Relu", ["*/ int evil; /*"], ["??/\ny"]), 0)
+
+
 # ---------------------------------------------------------------- constants that take long to compute
 def loop(inner, trips=2**60, name="x"):
     """A Loop over the value `name` whose body applies the given nodes to v, which gives vo."""
@@ -221,6 +252,7 @@ def cases():
     versions()
     functions()
     large()
+    many()
     folding()
     others()
     return _cases

@@ -47,10 +47,23 @@ bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, in
     return body && inline_body(n, body, n->g, n_in, in, n_out, out);
 }
 
+Graph *onnx_new_body(OnnxNode *n, const char *name) {
+    Import *im = n->import;
+    if (++im->bodies <= MAX_BODIES) return graph_body(n->g, name);
+    if (!im->stop)
+        diag_error_as(EXIT_LIMIT, n->loc,
+            "the model has more than %d bodies of If, Loop and Scan once functions are inlined; export it with fewer "
+            "branches, or give inputs that decide them with --freeze",
+            MAX_BODIES);
+    im->stop = true;
+    return NULL;
+}
+
 Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out) {
     const OnnxGraphDef *body = onnx_body(n, attr);
     if (!body) return NULL;
-    Graph *g = graph_body(n->g, attr);
+    Graph *g = onnx_new_body(n, attr);
+    if (!g) return NULL;
     Value **in = NEW_ARRAY(g->arena, Value *, n_in + 1), **out = NEW_ARRAY(g->arena, Value *, n_out + 1);
     for (int i = 0; i < n_in; i++)
         in[i] = types[i].dtype == DT_NONE ? onnx_sequence_carried(g) :

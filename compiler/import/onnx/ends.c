@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define MAX_SYMBOLS 4096        // which some passes compare with all inputs
+
 // ---------------------------------------------------------------- tensors
 
 // The dimension of an input: a constant, a symbol, or the constant that --dim gives to the symbol.
@@ -24,6 +26,11 @@ static bool input_dim(Graph *g, const Options *options, const ModelEnd *in, int 
     const char *name = !d->known && *d->symbol ? d->symbol : arena_printf(g->arena, "input_%d_dim_%d", index, axis);
     *out = dim_symbol(g, name);
     int count, number = symbol_number(g, name);
+    if (number == MAX_SYMBOLS)
+        diag_error_as(EXIT_LIMIT, &file,
+            "input \"%s\": more than %d sizes of inputs have names; export the model with sizes that are numbers",
+            in->name, MAX_SYMBOLS);
+    if (number >= MAX_SYMBOLS) return false;
     Symbol *symbol = &graph_symbols(g, &count)[number];
     if (d->usual) symbol->usual = d->usual;
     for (int i = 0; options && i < options->dims.n; i++) {

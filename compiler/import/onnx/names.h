@@ -7,6 +7,7 @@
 
 #define MAX_CALLS 64            // functions inside functions, bodies inside bodies
 #define MAX_INLINED (1 << 17)   // nodes that calls of functions, and bodies built more than once, may come to
+#define MAX_BODIES 2048         // graphs of their own in one model: what is kept for each goes with all values
 
 // An inlined call, whose node holds the attributes that the function's nodes refer to.
 typedef struct Inlined {
@@ -38,6 +39,7 @@ typedef struct Import {
     const Options *options;
     StrMap *functions;                                  // "domain\nname\noverload" -> OnnxFunction
     int nodes, most;                                    // built so far; what the file holds and MAX_INLINED
+    int bodies;                                         // that are graphs of their own, so far
     bool stop;                                          // a limit was passed
     // --shape: the same import with the file's own sizes, and the inputs that each node had there
     const struct Import *was;

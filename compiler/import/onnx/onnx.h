@@ -163,6 +163,7 @@ bool onnx_axes(OnnxNode *n, int input, int rank, int64_t *axes, int *count, bool
 // inlines the body of attribute `attr`
 bool onnx_subgraph(OnnxNode *n, const char *attr, int n_in, Value *const *in, int n_out, Value **out);
 // the same as a graph of its own, for control flow
+Graph *onnx_new_body(OnnxNode *n, const char *name);    // empty; NULL with a diagnostic where there are too many
 Graph *onnx_body_graph(OnnxNode *n, const char *attr, int n_in, const Type *types, int n_out);
 // The value named `wanted` once more, in g: the nodes between `names` and it are built again, reading `values` under
 // these names. NULL with a diagnostic.

@@ -564,7 +564,8 @@ static bool scan_unrolled(OnnxNode *n, const ScanAxes *s, Iteration *it, Value *
 
 // The body of a loop over the steps: gathers a step's elements and does what Scan's body says with them.
 static Graph *scan_body(OnnxNode *n, const ScanAxes *s, const Iteration *it, Value *const *x) {
-    Graph *outer = n->g, *g = graph_body(outer, "scan");
+    Graph *outer = n->g, *g = onnx_new_body(n, "scan");
+    if (!g) return NULL;
     Value **in = NEW_ARRAY(g->arena, Value *, it->n_carried + s->n_in + 1),
           **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
     Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));
@@ -626,7 +627,8 @@ Value *onnx_scan(OnnxNode *n) {
 
 // The body of a loop over a batch: gathers each value's part and scans it.
 static Graph *batch_body(OnnxNode *n, int n_carried, int n_x) {
-    Graph *outer = n->g, *g = graph_body(outer, "batch");
+    Graph *outer = n->g, *g = onnx_new_body(n, "batch");
+    if (!g) return NULL;
     const int count = n_carried + n_x;
     Value **in = NEW_ARRAY(g->arena, Value *, count), **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
     Value *number = graph_input(g, "iteration", type_make(DT_I64, 0, NULL));

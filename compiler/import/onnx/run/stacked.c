@@ -190,7 +190,8 @@ static bool map_inputs(OnnxNode *n, Value **rows) {
 }
 
 Value *stacked_map(OnnxNode *n) {
-    Graph *outer = n->g, *g = graph_body(outer, "map");
+    Graph *outer = n->g, *g = onnx_new_body(n, "map");
+    if (!g) return NULL;
     Value **rows = NEW_ARRAY(g->arena, Value *, n->n_in + 1), **in = NEW_ARRAY(g->arena, Value *, n->n_in + 1),
           **out = NEW_ARRAY(g->arena, Value *, n->n_out + 1);
     if (!map_inputs(n, rows)) return NULL;
