@@ -36,10 +36,10 @@ def product(m, n, k):
     return net(w.node("MatMul", ["x", "w"], ["y"]), [m, k], [m, n], constant("w", k, n))
 
 
-def convolution(c, size, kernel, **attributes):
-    out = size // attributes.get("strides", [1])[0]
+def convolution(c, size, kernel, to=None, **attributes):
+    out, to = size // attributes.get("strides", [1])[0], to or c
     return net(w.node("Conv", ["x", "w"], ["y"], kernel_shape=[kernel] * 2, **attributes), [1, c, size, size],
-               [1, c, out, out], constant("w", c, c, kernel, kernel))
+               [1, to, out, out], constant("w", to, c, kernel, kernel))
 
 
 def pointwise(c, size):
@@ -60,6 +60,7 @@ KERNELS = {
     "product_14": product(14, 32, 64),
     "direct": convolution(32, 28, 3, pads=[1] * 4, strides=[2, 2]),
     "taps": convolution(64, 28, 3, pads=[12] * 4, dilations=[12, 12]),
+    "pairs": convolution(32, 28, 3, to=2, pads=[1] * 4),
     "attention": attention(14, 64, 64),
     "winograd": convolution(64, 28, 3, pads=[1] * 4),
 }
@@ -112,6 +113,8 @@ def counts(loop, frame):
 def tile(choice, registers):
     value = {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", choice)}
     many = value["mr"]
+    if choice.startswith("pairs"):
+        return many, 1
     few = value.get("mf", (many + 1) // 2)
     return (many if registers == 32 else few), value.get("nv", 2)
 
@@ -135,7 +138,7 @@ def check(burncc, folder, case):
     if name in FINISHED:
         moved = shuffles(assembly)
         return None if moved == 0 else f"shuffles between sums and results: {moved}"
-    choice = re.search(r"(gemm|direct|taps|winograd|attention) [a-z]+=.*", report)
+    choice = re.search(r"(gemm|direct|taps|pairs|winograd|attention) [a-z]+=.*", report)
     if not choice or not assembly:
         return "burncc or the compiler failed"
     rows, vectors = tile(choice[0], registers)
