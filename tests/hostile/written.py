@@ -199,6 +199,10 @@ def many():
         (f"x{i}", w.FLOAT, [f"n{i}", f"n{i + 1}"]) for i in range(1001)], [(f"y{i}", w.FLOAT, None)
                                                                           for i in range(1000)]), 0)
     case("many/concatenated", graph([w.node("Concat", ["x"] * 12000, ["y"], axis=0)], x, y), 0)
+    case("many/operands", graph([w.node("Concat", ["x"] * 200000, ["y"], axis=0)], x, y), LIMIT,
+         r"node 0 .*has 200000 inputs, at most 16384 are supported")
+    case("many/outputs", graph([w.node("Relu", ["x"], [f"y{i}"]) for i in range(20000)], x, [
+        (f"y{i}", w.FLOAT, None) for i in range(20000)]), LIMIT, "the model has 20000 outputs, at most 16384")
     alike = [("a" + "".join("!/"[i >> k & 1] for k in range(13)), w.FLOAT, [2]) for i in range(8000)]
     case("many/names_alike", graph([w.node("Relu", ["x"], ["y"])], x + alike, y), 0)
     for name in ("burn_model", "out_run", "work1", "linux"):

@@ -115,6 +115,11 @@ static const OnnxRow *find_row(Import *im, const Namespace *s, OnnxNode *n) {
 
 // Absent ones at the end are passed over where there are too many.
 static bool count_fits(const OnnxNode *n, OnnxCount may, int has, const char *const *names, const char *what) {
+    if (has > MAX_ENDS && may.most > MAX_ENDS) {
+        diag_error_as(EXIT_LIMIT, n->loc, "has %d %ss, at most %d are supported; do it in several nodes", has, what,
+            MAX_ENDS);
+        return false;
+    }
     while (has > may.most && !*names[has - 1]) has--;
     if (may.fewest <= has && has <= may.most) return true;
     bool wants_more = has < may.fewest;
@@ -250,6 +255,11 @@ static void add_outputs(Import *im, const Namespace *s, const OnnxGraphDef *def)
     Loc file = { .file = im->model->file, .node = -1 };
     StrMap *seen = strmap_new(im->arena);
     if (!def->n_outputs) diag_error(&file, "the graph has no outputs");
+    if (def->n_outputs > MAX_ENDS) {
+        diag_error_as(EXIT_LIMIT, &file, "the model has %d outputs, at most %d are supported; concatenate some",
+            def->n_outputs, MAX_ENDS);
+        return;
+    }
     for (int i = 0; i < def->n_outputs; i++) {
         const char *name = def->outputs[i].name;
         Value *v = names_find(s, name);

@@ -7,6 +7,7 @@
 
 #define MAX_CALLS 64            // functions inside functions, bodies inside bodies
 #define MAX_INLINED (1 << 17)   // nodes that calls of functions, and bodies built more than once, may come to
+#define MAX_ENDS (1 << 14)      // inputs or outputs of a node, outputs of a model: some are compared with each other
 #define MAX_BODIES 2048         // graphs of their own in one model: what is kept for each goes with all values
 
 // An inlined call, whose node holds the attributes that the function's nodes refer to.
