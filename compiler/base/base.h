@@ -25,7 +25,10 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 // Rounded down, and what is left, of the divisor's sign. b != 0
 static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+static inline int64_t floor_mod(int64_t a, int64_t b) {
+    const int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
 
 typedef struct Arena Arena;
 typedef struct Loc Loc;

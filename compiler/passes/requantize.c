@@ -179,7 +179,7 @@ static Value *whole_steps(Graph *g, const Affine *a, const Steps *s) {
     if (a->n != 1 || !(dtype_is_byte(q->type.dtype) || half)) return NULL;
     if (!const_splat(a->at[0].scale, &k) || !const_splat(a->offset, &offset)) return NULL;
     double by = offset + (double)s->zero;
-    if (fabs(k - 1) > (half ? 1e-6 : 1e-5) || fabs(by - rint(by)) > 1e-3) return NULL;
+    if (fabs(k - 1) > (half ? 1e-6 : 1e-5) || fabs(by - rint(by)) > 1e-3 || !(fabs(by) < 0x1p30)) return NULL;
     if (rint(by) == 0 && q->type.dtype == s->d) return q;
     return b_map(g, arena_printf(g->arena, "%s(min(max(i32(x) + %d, %d), %d))", dtype_name(s->d), (int)rint(by),
         (int)lowest(s->d), (int)highest(s->d)), "x", 1, &q);
