@@ -161,11 +161,12 @@ Value *b_convolve_transposed(
         c.pad[i] = win->pads[i];
         before[2 + i] = -win->pads[i];
         after[2 + i] = more;
-        fixed = fixed && dim_is_const(size) && size > 0
-            && !__builtin_mul_overflow(size - 1, win->strides[i], &c.size[i]);
+        fixed = fixed && dim_is_const(size) && size > 0;
         if (!fixed) continue;
-        c.size[i] += window_extent(win, i) - win->pads[i] + more;
-        fixed = c.size[i] > 0;
+        const __int128 whole = (__int128)(size - 1) * win->strides[i] + (__int128)(win->kernel[i] - 1)
+            * win->dilations[i] + 1 - win->pads[i] + more;
+        fixed = whole > 0 && whole <= INT64_MAX;
+        if (fixed) c.size[i] = (int64_t)whole;
     }
     Value *y = makes_tiles(win) ? tiles(g, x, w, group) : NULL;
     if (y) return b_pad(g, y, before, after, NULL, NULL);

@@ -384,7 +384,7 @@ static Value *rewritten(Graph *g, Node *n, const Target *machine) {
     if (n->op != OP_Cast || !integer || n->in[0]->type.dtype != DT_F32) return NULL;
     Node *m = n->in[0]->def;
     if (m && m->op == OP_Add && const_splat(requantize_known(m->in[1]), &zero)) m = m->in[0]->def;
-    if (!m || m->op != OP_Round || fabs(zero) > 65536) return NULL;
+    if (!m || m->op != OP_Round || !(fabs(zero) <= 65536)) return NULL;
     s.zero = (int64_t)zero;
     Value *v = m->in[0];
     if (v->def && v->def->op == OP_Div && const_splat(requantize_known(v->def->in[1]), &by) && by > 0) {

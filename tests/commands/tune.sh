@@ -61,6 +61,16 @@ for again in 1 2 3; do "$burncc" tune convs.onnx --precision bf16 --target nativ
 says '^kernels=3 measured=[01] '
 grep -Eq '^native:[^ ]+ \| low bits=16 [^|]+ \| low mr=[0-9]+ nv=[1-4] \|' low.records
 result $? "a record of few bits"
+# a convolution whose channels fill half a vector at most
+cat >few.c <<'E'
+#include <burncc/model.h>
+
+MODEL(few) { output("y", conv2d(input("x", F32, 1, 3, 24, 24), "conv", 2, 3, .padding = 1)); }
+E
+status 0 "tune pairs" "$burncc" tune few.c --target native --seconds 0.1 -o few.records
+sed -i -E 's/ \| (direct|taps|pairs) [^|]+ \|/ | pairs mr=4 rc=3 |/' few.records
+status 0 "pairs from records" "$burncc" few.c --target native --records few.records -o one/few.c --report
+says 'conv .*pairs mr=4 rc=3 \(from records\)'
 status 0 "records on threads" "$burncc" convs.onnx --target native --threads 4:0 --records convs.records \
     -o two/convs.c --report
 says 'conv .*(winograd|direct) .*from records'

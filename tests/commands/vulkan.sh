@@ -17,7 +17,8 @@ for model in small/*/; do
     case $model in *halves_*) continue ;; esac              # integers of more digits than such floats have
     "$burncc" verify "$model/model.onnx" --target vulkan --precision $precision >out 2>err
     got=$?
-    grep -q 'control on the host' out err && got=0          # 16 bits are for lists of kernels
+    # 16 bits are for lists of kernels, and what C computes takes none
+    grep -Eq 'control on the host|this is computed on the host, whose kernels do not read' out err && got=0
     result $got "$model in $precision"
 done
 
