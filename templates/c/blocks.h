@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Where a part lies in the grid that a product or a convolution goes in. Part of generated code that is compiled with
+/* Where a part lies in the grid that a convolution goes in. Part of generated code that is compiled with
  * --threads.
  *
  * The idea: a grid of parts, `columns` side by side, is numbered block by block, a block being `tall` parts by `wide`,

@@ -27,7 +27,8 @@
  *                       whole tiles
  *   PARTS SHARES PART_PANELS    PARTS 0: everything. Else `part` says which of SHARES shares: SHARES / PART_PANELS
  *                       of the output's rows, each in PART_PANELS of its channels
- *   PART_TALL PART_WIDE   their order, as in gemm.c
+ *   PART_TALL PART_WIDE   shares are numbered row by row (both 1), or in blocks of so many of their rows and columns:
+ *                       block after block of a row, in each its columns one after the other
  *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
  *                       of theirs; ID and OD are 1, MR and MF at most OW, and PARTS is 0 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc

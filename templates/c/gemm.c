@@ -30,8 +30,6 @@
  *   PARTS SHARES PART_AXIS PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of SHARES shares:
  *                     SHARES / PART_COLUMNS of the batches (PART_AXIS 0) or of the tiles of MR rows (1), each in
  *                     PART_COLUMNS of the panels of NR columns; every element is the same as with PARTS 0
- *   PART_TALL PART_WIDE     shares are numbered row by row (both 1), or in blocks of so many of their rows and columns:
- *                     block after block of a row, in each its columns one after the other
  *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last
  *                     row, and A and C begin at rows a_at and c_at; PARTS is 0 then
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
@@ -74,8 +72,6 @@
 #define SHARES 1
 #define PART_AXIS 1
 #define PART_COLUMNS 1
-#define PART_TALL 1
-#define PART_WIDE 1
 #define STRIP 0
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_finish
@@ -145,9 +141,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
     const ptrdiff_t b_from = 0, b_end = 1, m_from = strip, m_end = strip_end, n_from = 0, n_end = N;
 #elif PARTS
     const ptrdiff_t down_shares = SHARES / PART_COLUMNS;
-    const ptrdiff_t down = burn_part_down(part, PART_COLUMNS, PART_TALL),
-        across = burn_part_across(part, PART_COLUMNS, PART_TALL, PART_WIDE),
-        size = PART_AXIS == 0 ? BATCH : M,
+    const ptrdiff_t down = part / PART_COLUMNS, across = part % PART_COLUMNS, size = PART_AXIS == 0 ? BATCH : M,
         unit = PART_AXIS == 0 ? 1 : ROWS;
     const ptrdiff_t units = (size + unit - 1) / unit, from = units * down / down_shares * unit,
         to = units * (down + 1) / down_shares * unit, end = to < size ? to : size;

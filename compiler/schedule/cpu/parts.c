@@ -150,8 +150,8 @@ static void parts_holes(Arena *a, Kernel *k) {
 // (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
 // columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
 // once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
-// weights into panels first. far: where there are fewer parts across, their weights do not stay near; nests: the
-// template has parts in blocks.
+// weights into panels first. nests: the template has parts in blocks, whose weights do not stay near where there are
+// fewer parts across than `far`.
 typedef struct Work {
     int64_t rows, columns, block, pass;
     double ns, left, right, left_seen, right_seen, fetched, far;
@@ -208,7 +208,8 @@ static double grid_ns(const Work *w, int workers, int down, int across) {
 }
 
 // Of two cores it is rare that one is slower than the other, of eight it is usual: whose core has a second hyperthread
-// at work is slower by a third and more. By so much of its last part the others wait for it.
+// at work is slower by a third and more. By so much of its last part the others wait for it. Products have many parts
+// as it is; in blocks of rows, which read weights again, eight workers took a quarter longer for GPT-2's.
 static double lateness(int workers) { return workers < 8 ? 0.05 * (workers - 2) : 0.3; }
 
 static double late_ns(const Work *w, int workers, int down, int across) {
@@ -221,7 +222,7 @@ static double late_ns(const Work *w, int workers, int down, int across) {
 static double nested_ns(const Work *w, int workers, int down, int across, int tall) {
     const double far = tall > 1 && w->far > across ? 2 * w->right_seen * w->right : 0;
     return grid_ns(w, workers, down, across) + far * (tall - 1) * weight_reads(w, down, across, down * across / workers)
-        + late_ns(w, workers, down * tall, across);
+        + (w->nests ? late_ns(w, workers, down * tall, across) : 0);
 }
 
 // Into how many rows the parts of a row can be cut, each worker's being a block; 1: into no more.
@@ -244,15 +245,15 @@ static Grid grid_best(const Work *w, int workers, double part_ns) {
                         nested_ns(w, workers, down, across, tall) };
                     const int n = g.down * across, before = best.down * best.across;
                     const bool fine = n <= workers || w->ns >= part_ns * n;
-                    if (!pass ? g.ns < best.ns && (fine || n <= 2 * workers) : fine && g.ns <= limit && n > before)
-                        best = g;
+                    const bool few = n <= 2 * workers || (w->nests && fine);
+                    if (!pass ? g.ns < best.ns && few : fine && g.ns <= limit && n > before) best = g;
                 }
     }
     return best;
 }
 
 // A product goes by batches (axis 0) or rows (1), and by panels of columns.
-static Work contraction_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
+static Work contraction_work(const Graph *g, const Kernel *k, int workers, int axis) {
     const Contraction *s = &k->gemm;
     double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
            depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
@@ -271,15 +272,13 @@ static Work contraction_work(const Graph *g, const Kernel *k, const Options *o, 
         .copies = hole_or(k, "PACK_A", 0) != 0,
         .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
         .fetched = m > 1 ? ((by_columns ? right : left) + 4 * b * m * n / workers) / far_rate : 0,
-        .far = 2 * right / (double)o->machine.l2,
-        .nests = k->template == &template_gemm,
         .by_columns = by_columns };
 }
 
 static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     Grid best = { .ns = 1e31 };
     for (int i = 0; i < 2; i++) {
-        Work w = contraction_work(g, k, o, workers, i);
+        Work w = contraction_work(g, k, workers, i);
         if (i && dim_upper(g, k->gemm.m) == 1) break;   // gemv.c
         Grid grid = grid_best(&w, workers, 1e3 * o->part_us);
         if (grid.ns >= best.ns) continue;
@@ -373,7 +372,7 @@ static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int
 }
 
 static Work template_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
-    return k->kind == KERNEL_GEMM ? contraction_work(g, k, o, workers, axis) : conv_work(g, k, o, workers);
+    return k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, axis) : conv_work(g, k, o, workers);
 }
 
 // The same by one worker, who reads and copies as much as one part of all does.
@@ -392,7 +391,7 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 double parts_rows_ns(const Graph *g, const Kernel *k, const Options *o, int workers, double uneven) {
     Work w = template_work(g, k, o, workers, 1);
     w.rows = workers;
-    return grid_ns(&w, workers, workers, 1) * uneven + late_ns(&w, workers, workers, 1);
+    return grid_ns(&w, workers, workers, 1) * uneven + (w.nests ? late_ns(&w, workers, workers, 1) : 0);
 }
 
 // Each worker's begins at a line of the cache.
