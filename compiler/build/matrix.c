@@ -318,7 +318,9 @@ Value *b_determinant(Graph *g, Value *x) {
     if (!x) return NULL;
     Value *m[FEW_ROWS][FEW_ROWS];
     int rank = x->type.rank;
-    Dim size = rank >= 2 ? x->type.dim[rank - 1] : 0;
+    Dim size = rank >= 2 ? x->type.dim[rank - 1] : -1;
+    if (size == 0 && x->type.dim[rank - 2] == 0)        // an empty product
+        return b_filled(g, x->type.dtype, 1, rank - 2, x->type.dim);
     if (rank < 2 || size < 1 || size > FEW_ROWS || x->type.dim[rank - 2] != size) return by_elimination(g, x);
     for (int i = 0; i < size; i++)
         for (int j = 0; j < size; j++) {

@@ -55,8 +55,8 @@ def eliminated(m):
 
 
 def determinants():
-    """Matrices of seven rows and of any number of them; one has a zero where its first pivot would be, one has no
-    inverse."""
+    """Matrices of seven rows, of any number of them and of none; one has a zero where its first pivot would be, one
+    has no inverse."""
     x = numbers(611, 2, 2, 7, 7)
     x[0][1][0][0] = 0.0
     for row in x[1][0]:
@@ -64,10 +64,13 @@ def determinants():
     sets = []
     for n in (6, 2, 11):
         y = numbers(620 + n, 3, n, n)
-        sets.append(([x, y], [[[eliminated(m) for m in two] for two in x], [eliminated(m) for m in y]]))
-    return Model([node("Det", ["x"], ["d"]), node("Det", ["y"], ["e"])],
-                 [("x", FLOAT, [2, 2, 7, 7]), ("y", FLOAT, [3, "n", "n"])], [("d", FLOAT, [2, 2]), ("e", FLOAT, [3])],
-                 sets)
+        sets.append(([x, y], [[[eliminated(m) for m in two] for two in x], [eliminated(m) for m in y],
+                                        [[1.0, 1.0], [1.0, 1.0]]]))
+    return Model([node("Det", ["x"], ["d"]), node("Det", ["y"], ["e"]),
+                  node("Slice", ["x", "none", "none", "rows"], ["z"]), node("Det", ["z"], ["f"])],
+                 [("x", FLOAT, [2, 2, 7, 7]), ("y", FLOAT, [3, "n", "n"])],
+                 [("d", FLOAT, [2, 2]), ("e", FLOAT, [3]), ("f", FLOAT, [2, 2])],
+                 sets, initializers=[tensor("none", INT64, [0, 0]), tensor("rows", INT64, [2, 3])])
 
 
 # ---------------------------------------------------------------- signals
