@@ -13,7 +13,6 @@
 
 #include <math.h>
 
-
 // What v takes its elements from, unchanged.
 static Value *origin(Value *v) {
     while (v->def && (v->def->op == OP_Reshape || v->def->op == OP_Transpose || v->def->op == OP_Identity))

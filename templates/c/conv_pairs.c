@@ -13,8 +13,7 @@
  *   XN XH XW XC         strides of X in floats, XC between channels;  YC: floats of Y from pixel to pixel
  *   MR                  pairs of pixels in a tile, neighbours in their rows, <= 16
  *   RC                  pairs of output rows whose image is made at a time
- *   PARTS PART_PANELS   PARTS 0: everything. Else `part` says which of PARTS shares of the pairs of rows; PART_PANELS
- *                       is 1
+ *   PARTS SHARES        PARTS 0: everything. Else `part` says which of SHARES shares of the pairs of rows
  *   IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in conv.c
  *
  * W is packed by the compiler (pack_conv_pairs_w): [KH][KW][IC][8][2], zeros past OC.
@@ -47,7 +46,7 @@
 #define MR 12
 #define RC 24
 #define PARTS 0
-#define PART_PANELS 1
+#define SHARES 1
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
 #define EPILOGUE(acc, n, p, c) (acc)
@@ -66,8 +65,8 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         *const lower = upper + (LINE + 15) / 16 * 16, *const image = lower + (LINE + 15) / 16 * 16;
     const ptrdiff_t size[3] = {1, IH, IW}, stride[3] = {0, XH, XW};
 #if PARTS
-    const ptrdiff_t units = (ptrdiff_t)N * HALF, first_unit = units * part / PARTS,
-        end_unit = units * (part + 1) / PARTS;
+    const ptrdiff_t units = (ptrdiff_t)N * HALF, first_unit = units * part / SHARES,
+        end_unit = units * (part + 1) / SHARES;
 #else
     const ptrdiff_t first_unit = 0, end_unit = (ptrdiff_t)N * HALF;
 #endif
