@@ -15,6 +15,7 @@ Value *b_float_vector(Graph *g, DType d, int count, const float *v) {
 }
 
 Value *b_rows_of(Graph *g, Value *x) {
+    if (!x) return NULL;
     if (x->type.rank < 1) return graph_fail(g, "the input must have at least 1 dimension");
     Dim rows = x->type.rank == 1 ? 1 : x->type.dim[0];
     x = b_cast(g, x, x->type.dtype == DT_F64 ? DT_F64 : DT_F32);

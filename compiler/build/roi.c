@@ -162,13 +162,13 @@ Value *b_deform_conv(Graph *g, Sampler *s, Value *x, Value *weight, Value *offse
     Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] },
         places = dim_mul(g, out[0], out[1]), space = dim_mul(g, s->size[0], s->size[1]);
     if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group
-        || weight->type.dim[1] * group != channels)
+        || dim_mul(g, weight->type.dim[1], group) != channels)
         return graph_fail(g, "channels do not divide into groups");
-    Dim images = dim_mul(g, batch, groups);
+    Dim images = dim_mul(g, batch, groups), offsets = dim_mul(g, groups, dim_mul(g, taps, 2));
     if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch))
-        || offset->type.dim[1] != groups * taps * 2)
+        || offset->type.dim[1] != offsets)
         return graph_fail(g, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1],
-            (long long)(groups * taps * 2));
+            (long long)offsets);
     for (int i = 0; i < 2; i++) at[i] = deformed(g, offset, w, i, out, images);
     Value *v = b_reshape(g, x, 3, (Dim[]){ images, channels / groups, space });
     v = b_sample(g, s, v, at);

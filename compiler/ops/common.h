@@ -37,7 +37,7 @@ typedef struct Geometry {
 // the first one
 static inline int spatial_axis(const Node *n) { return node_int(n, "channels_last", 0) ? 1 : 2; }
 static inline int channel_axis(const Node *n, int rank) { return node_int(n, "channels_last", 0) ? rank - 1 : 1; }
-bool geometry_check(Node *n, int spatial);                                  // the attributes' lengths and ranges
+bool geometry_check(Node *n, int spatial, const int64_t *kernel);           // the attributes' lengths and ranges
 Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel);
 // output size of spatial axis i over an input of size d
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out);

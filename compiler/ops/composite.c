@@ -299,7 +299,7 @@ bool shape_conv_transpose(Node *n) {
     }
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
-    if (!geometry_check(n, x->rank - 2)) return false;
+    if (!geometry_check(n, x->rank - 2, w->dim + 2)) return false;
     if (group < 1 || w->dim[0] % group || !dims_agree(n, x->dim[1], w->dim[0])) {
         diag_error(n->loc, "weight %s in %lld groups wants %lld input channels, input is %s",
             value_type_text(n->in[1]), (long long)group, (long long)w->dim[0], value_type_text(n->in[0]));
@@ -310,9 +310,13 @@ bool shape_conv_transpose(Node *n) {
     t.dim[1] = dim_mul(n->graph, w->dim[1], group);
     op_ints_or(n, "output_padding", geo.spatial, 0, extra);
     for (int i = 0; i < geo.spatial; i++) {
+        if (extra[i] < 0 || extra[i] > INT32_MAX) {
+            diag_error(n->loc, "output_padding of spatial axis %d is %lld", i, (long long)extra[i]);
+            return false;
+        }
         int64_t more = geo.dilation[i] * (geo.kernel[i] - 1) + 1 - geo.stride[i] - geo.lo[i] - geo.hi[i] + extra[i];
         Dim spread = dim_mul(n->graph, x->dim[2 + i], geo.stride[i]);
-        if (geo.kernel[i] < 1 || (dim_is_const(spread) && spread + more < 0)) {
+        if (dim_is_const(spread) && more < 0 && spread < -more) {
             diag_error(
                 n->loc, "the padding takes more than all of spatial axis %d of %s", i, value_type_text(n->in[0]));
             return false;

@@ -200,7 +200,7 @@ Expr *lower_matmul(Lower *l, Node *n, int out, Expr *const *idx) {
 }
 
 // ---------------------------------------------------------------- windows and convolutions: geometry
-bool geometry_check(Node *n, int spatial) {
+bool geometry_check(Node *n, int spatial, const int64_t *kernel) {
     static const struct {
         const char *name;
         int times;
@@ -217,6 +217,11 @@ bool geometry_check(Node *n, int spatial) {
                 return false;
             }
     }
+    for (int i = 0; i < spatial; i++)
+        if (kernel[i] < 1 || kernel[i] > INT32_MAX) {
+            diag_error(n->loc, "kernel of spatial axis %d is %lld wide", i, (long long)kernel[i]);
+            return false;
+        }
     return true;
 }
 
@@ -250,12 +255,7 @@ Geometry geometry_of(const Node *n, int spatial, const int64_t *kernel) {
 
 bool geometry_out(Node *n, const Geometry *w, int i, Dim d, Dim *out) {
     Graph *g = n->graph;
-    int64_t reach = 0;
-    if (w->kernel[i] < 1 || w->kernel[i] > INT32_MAX
-        || __builtin_mul_overflow(w->kernel[i] - 1, w->dilation[i], &reach)) {
-        diag_error(n->loc, "kernel of spatial axis %d is %lld wide", i, (long long)w->kernel[i]);
-        return false;
-    }
+    const int64_t reach = (w->kernel[i] - 1) * w->dilation[i];
     int64_t spare = w->lo[i] + w->hi[i] - reach - 1, s = w->stride[i];
     if (node_int(n, "same", 0) && !dim_is_const(d)) {
         *out = dim_ceil_div(g, d, s);
@@ -290,9 +290,9 @@ bool shape_conv(Node *n) {
         return false;
     }
     int spatial = x->rank - 2, channel = channel_axis(n, x->rank), first = spatial_axis(n);
-    if (!geometry_check(n, spatial)) return false;
     for (int i = 0; i < w->rank; i++)
         if (!op_static(n, w->dim[i], "a convolution's weight size")) return false;
+    if (!geometry_check(n, spatial, w->dim + 2)) return false;
     if (group < 1 || group > INT32_MAX || w->dim[1] > INT64_MAX / group) {
         diag_error(n->loc, "%lld groups of %lld channels are impossible", (long long)group, (long long)w->dim[1]);
         return false;

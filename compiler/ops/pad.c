@@ -27,13 +27,15 @@ static PadAttrs pad_attrs(const Node *n) {
     return p;
 }
 
+static bool in_reach(int64_t v, int64_t most) { return v >= -most && v <= most; }
+
 // The length of a padded axis; false with a diagnostic when it is negative or mode and size do not fit.
 static bool pad_dim(Node *n, const PadAttrs *p, int i, Dim *to) {
     Graph *g = n->graph;
     Dim d = n->in[0]->type.dim[i];
-    int64_t around = 0;
-    if (p->interior[i] < 0 || p->lo[i] < -INT64_MAX / 4 || p->hi[i] < -INT64_MAX / 4
-        || __builtin_add_overflow(p->lo[i], p->hi[i], &around)) {
+    const int64_t most = INT64_MAX / 4, around = in_reach(p->lo[i], most) && in_reach(p->hi[i], most)
+        ? p->lo[i] + p->hi[i] : INT64_MAX;
+    if (p->interior[i] < 0 || p->interior[i] > most || around == INT64_MAX) {
         diag_error(n->loc, "axis %d of %s cannot be padded by %lld and %lld, %lld between", i,
             value_type_text(n->in[0]), (long long)p->lo[i], (long long)p->hi[i], (long long)p->interior[i]);
         return false;

@@ -20,7 +20,7 @@ bool shape_window(Node *n) {
         diag_error(n->loc, "wants [n,c,...] with at least one spatial axis, input is %s", value_type_text(n->in[0]));
         return false;
     }
-    if (!op_ints(n, "kernel", spatial, &kernel) || !geometry_check(n, spatial)) return false;
+    if (!op_ints(n, "kernel", spatial, &kernel) || !geometry_check(n, spatial, kernel)) return false;
     Geometry geo = geometry_of(n, spatial, kernel);
     Type t = *x;
     for (int i = 0; i < spatial; i++)

@@ -62,7 +62,7 @@ static bool read_few(Value *w, Few *f) {
     const int64_t whole = WORD / f->bits;
     if (f->block == f->k) f->block = (f->k + whole - 1) / whole * whole;
     f->sums = f->block;
-    return f->block % whole == 0;
+    return f->block > 0 && f->block % whole == 0;
 }
 
 // q - zero, from -2^(bits-1) on; false: it is out of that.

@@ -155,9 +155,13 @@ static bool find(Graph *g, Value *v, Affine *a, int look) {
 }
 
 // ---------------------------------------------------------------- integers for it
+// INFINITY also of what is no number.
 static double largest(const Value *v) {
     double most = 0;
-    for (int64_t i = 0; i < type_count(&v->type); i++) most = fmax(most, fabs(tensor_get_f(v->data, i)));
+    for (int64_t i = 0; i < type_count(&v->type); i++) {
+        const double x = fabs(tensor_get_f(v->data, i));
+        most = isnan(x) ? INFINITY : fmax(most, x);
+    }
     return most;
 }
 

@@ -169,7 +169,7 @@ static bool known_total(OnnxNode *n, const Group *g, Dim *total) {
     if (!n->in[6]) return onnx_fail(n, "total_sequence_length is missing"), false;
     if (onnx_dim_value(n->g, n->in[6], &v)) {
         *total = v.v;
-        return true;
+        return v.symbolic || v.v >= 0 ? true : (onnx_fail(n, "total_sequence_length is %lld", (long long)v.v), false);
     }
     *total = g->q->type.dim[2];
     if (!g->past[0]) return true;                       // without a cache there is nothing but the new keys

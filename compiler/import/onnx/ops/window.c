@@ -23,6 +23,14 @@ static bool sizes_attr(OnnxNode *n, const char *name, int count, int64_t otherwi
     return true;
 }
 
+// A weight's sizes are as large as attributes may be, at most: then nothing overflows that is made of both.
+static bool kernel_fits(OnnxNode *n, int rank, const int64_t *kernel) {
+    for (int i = 0; i < rank; i++)
+        if (kernel[i] > MAX_EXTENT)
+            return onnx_fail(n, "the kernel is %lld wide along axis %d", (long long)kernel[i], i), false;
+    return true;
+}
+
 bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) {
     *w = (Window){ .rank = x->type.rank - 2 };
     if (w->rank < 1)
@@ -37,7 +45,7 @@ bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) 
             return onnx_fail(n, "attribute \"kernel_shape\" says %lld along axis %d, the weight has %lld",
                        (long long)w->kernel[i], i, (long long)kernel[i]),
                    false;
-    if (!sizes_attr(n, "strides", w->rank, 1, 1, w->strides)
+    if (!kernel_fits(n, w->rank, w->kernel) || !sizes_attr(n, "strides", w->rank, 1, 1, w->strides)
         || !sizes_attr(n, "dilations", w->rank, 1, 1, w->dilations))
         return false;
     if (!sizes_attr(n, "pads", 2 * w->rank, 0, -MAX_EXTENT, w->pads)) return false;
@@ -112,9 +120,10 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *out
     if (count == w->rank + 2) shape += 2;
     for (int i = 0; i < w->rank; i++) {
         int64_t in = shape ? x->type.dim[2 + i] : 1, want = shape ? shape[i] : in * w->strides[i];
-        if (want < 0 || want > MAX_EXTENT)
+        const __int128 whole = (__int128)w->strides[i] * (in - 1) + output_padding[i] + window_extent(w, i);
+        if (want < 0 || want > MAX_EXTENT || whole - want > MAX_EXTENT)
             return onnx_fail(n, "attribute \"output_shape\" holds %lld", (long long)want), false;
-        int64_t total = w->strides[i] * (in - 1) + output_padding[i] + window_extent(w, i) - want;
+        int64_t total = (int64_t)(whole - want);
         if (total < 0) {
             output_padding[i] -= total;
             total = 0;
@@ -133,7 +142,8 @@ Value *onnx_conv_transpose(OnnxNode *n) {
     int64_t output_padding[MAX_RANK];
     memcpy(w.kernel, weight->type.dim + 2, sizeof *w.kernel * (size_t)w.rank);
     onnx_has(n, "kernel_shape");
-    if (!sizes_attr(n, "strides", w.rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", w.rank, 1, 1, w.dilations))
+    if (!kernel_fits(n, w.rank, w.kernel) || !sizes_attr(n, "strides", w.rank, 1, 1, w.strides)
+        || !sizes_attr(n, "dilations", w.rank, 1, 1, w.dilations))
         return NULL;
     if (!sizes_attr(n, "pads", 2 * w.rank, 0, -MAX_EXTENT, w.pads)
         || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding))
