@@ -142,15 +142,13 @@ typedef struct Window {
 } Window;
 int64_t window_extent(const Window *w, int axis);       // from the first tap to the last
 // sets the pads: as many outputs as strides fit into x; upper: the odd element of padding goes after
-bool window_same(Graph *g, const Value *x, Window *w, bool upper);
+void window_same(const Value *x, Window *w, bool upper);
 // grows the pads so that a last window counts that starts inside x and reaches past its end
 void window_ceil(const Value *x, Window *w);
 // else a diagnostic with a hint at --dim, which says that `what` needs it
 bool b_known_size(Graph *g, const Value *x, int axis, const char *what);
 bool b_weight_fits(Graph *g, const Value *x, const Value *w);               // ranks; else a diagnostic
 Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
-// the same with weights of symbolic sizes, and so the window's kernel
-Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
 // w [in, out / group, k...]; output_padding: pixels more at the end of each axis
 Value *b_convolve_transposed(
     Graph *g, Value *x, Value *w, const Window *win, const int64_t *output_padding, int64_t group);
@@ -169,8 +167,6 @@ typedef struct ConvBack {
 Value *b_conv_back(Graph *g, const ConvBack *c, Value *dy, Value *w);
 // columns [n, c * taps, places] back to an image [n, c, size...]: overlapping elements add up
 Value *b_col2im(Graph *g, Value *x, const int64_t *size, const Window *w);
-// the same where sizes are symbolic; dims: those of the image, then those of the block
-Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w);
 Value *b_window_op(Graph *g, Op op, Value *x, const Window *w);             // WindowSum, WindowMax, WindowArgMax
 Value *b_average_pool(Graph *g, Value *x, const Window *w, bool padding);   // padding: its elements count
 // flat indices of WindowArgMax, row-major -> column-major within the image's last two dimensions
@@ -178,6 +174,14 @@ Value *b_column_major(Graph *g, Value *indices, const Type *image);
 Value *b_lp_before(Graph *g, Value *x, double p);       // |x|^p; and the root behind a sum of them
 Value *b_lp_after(Graph *g, Value *x, double p);
 Value *b_over_space(Graph *g, Op op, Value *x);         // reduces the spatial axes, which stay as 1
+
+// ---------------------------------------------------------------- build/conv_run.c: the same where sizes are symbolic
+// The window's kernel is that of w, its pads are those that it has or, with `same`, what makes the output that large.
+Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
+// size: of the result, by the pads that it takes, NULL: by the window's pads
+Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win, const int64_t *size,
+    const int64_t *output_padding, int64_t group);
+Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w);  // dims: of the image, then of the block
 
 // ---------------------------------------------------------------- build/matrix.c
 // numpy's notation: "bij,bjk->bik", "..." for leading dimensions, without "->" the labels that occur once

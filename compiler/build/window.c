@@ -20,20 +20,17 @@ bool b_known_size(Graph *g, const Value *x, int axis, const char *what) {
 }
 
 // SAME: as many outputs as strides fit into the input; the odd element of padding goes after (upper) or before (lower).
-bool window_same(Graph *g, const Value *x, Window *w, bool upper) {
-    for (int i = 0; i < w->rank; i++) {
-        if (w->strides[i] > window_extent(w, i) && !b_known_size(g, x, 2 + i, "auto_pad with a stride over elements"))
-            return false;
-        if (w->strides[i] > 1 && !dim_is_const(x->type.dim[2 + i])) w->same = upper ? 1 : 2;
-    }
+void window_same(const Value *x, Window *w, bool upper) {
+    for (int i = 0; i < w->rank; i++)
+        if (w->strides[i] > 1 && window_extent(w, i) > 1 && !dim_is_const(x->type.dim[2 + i])) w->same = upper ? 1 : 2;
     for (int i = 0; i < w->rank && !w->same; i++) {
-        int64_t in = w->strides[i] > 1 ? x->type.dim[2 + i] : 1, out = (in + w->strides[i] - 1) / w->strides[i];
+        int64_t in = w->strides[i] > 1 && window_extent(w, i) > 1 ? x->type.dim[2 + i] : 1;
+        int64_t out = (in + w->strides[i] - 1) / w->strides[i];
         int64_t total = (out - 1) * w->strides[i] + window_extent(w, i) - in;
         if (total < 0) total = 0;
         w->pads[i] = upper ? total / 2 : total - total / 2;
         w->pads[w->rank + i] = total - w->pads[i];
     }
-    return true;
 }
 
 // ceil_mode: a last window that starts inside the input or its low padding counts even when it reaches past the end.
@@ -67,50 +64,6 @@ Value *b_convolve(Graph *g, Value *x, Value *w, const Window *win, int64_t group
     set_window(node, win);
     node_set_int(node, "group", group);
     return b_finish(node);
-}
-
-// Where the taps of all windows lie along axis i of x, i64 [1 or kernel .., 1 or out ..]: place * stride
-// + tap * dilation - pad; *inside collects whether they lie in it.
-static Value *tap_of_place(Graph *g, const Window *w, int i, Dim size, const Dim *dims, Value **inside) {
-    const char *text = arena_printf(g->arena, "y * %lld + x * %lld - %lld", (long long)w->strides[i],
-        (long long)w->dilations[i], (long long)w->pads[i]);
-    Value *tap = b_iota(g, 2 * w->rank, dims, i, DT_I64), *place = b_iota(g, 2 * w->rank, dims, w->rank + i, DT_I64),
-          *at = B_MAP(g, text, "x y", tap, place), *ok = B_MAP(g, "x >= 0 && x < n", "x n", at, b_number(g, size));
-    *inside = *inside && ok ? b_binary(g, OP_And, *inside, ok) : ok;
-    return at;
-}
-
-// Windows of x are gathered into columns [n, group, channels * taps, places], which the weights multiply.
-Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group) {
-    const int rank = win->rank;
-    const Dim batch = x->type.dim[0], channels = w->type.dim[1], outputs = w->type.dim[0];
-    Dim dims[MAX_RANK], out[MAX_RANK] = { batch, outputs }, taps = 1, places = 1, space = 1;
-    if (2 * rank > MAX_RANK || win->same || group < 1)
-        return graph_fail(g, "weights of unknown sizes want at most %d spatial axes, explicit pads and groups of at "
-                             "least 1; pin their sizes with --dim NAME=V",
-            MAX_RANK / 2);
-    for (int i = 0; i < rank; i++) {
-        Dim kernel = w->type.dim[2 + i], reach = dim_mul(g, dim_sub(g, kernel, 1), win->dilations[i]),
-            padded = dim_offset(g, x->type.dim[2 + i], win->pads[i] + win->pads[rank + i]);
-        Dim last = dim_sub(g, dim_sub(g, padded, reach), 1);
-        dims[i] = kernel;
-        out[2 + i] = dims[rank + i] = dim_add(g, dim_div(g, last, win->strides[i]), 1);
-        taps = dim_mul(g, taps, kernel);
-        places = dim_mul(g, places, out[2 + i]);
-        space = dim_mul(g, space, x->type.dim[2 + i]);
-    }
-    Value *flat = NULL, *inside = NULL;
-    for (int i = 0; i < rank; i++) {
-        Value *at = tap_of_place(g, win, i, x->type.dim[2 + i], dims, &inside);
-        flat = flat ? B_MAP(g, "x * n + y", "x n y", flat, b_number(g, x->type.dim[2 + i]), at) : at;
-    }
-    // outside reads 0
-    flat = B_MAP(g, "w ? x : n", "w x n", inside, flat, b_number(g, space));
-    flat = b_reshape(g, flat, 2, (Dim[]){ taps, places });
-    Value *v = flat ? b_gather(g, b_reshape(g, x, 3, (Dim[]){ batch, x->type.dim[1], space }), flat, 2) : NULL;
-    v = b_reshape(g, v, 4, (Dim[]){ batch, group, dim_mul(g, channels, taps), places });
-    Value *by = b_reshape(g, w, 3, (Dim[]){ group, dim_div(g, outputs, group), dim_mul(g, channels, taps) });
-    return b_reshape(g, b_matmul(g, by, v), rank + 2, out);
 }
 
 bool b_weight_fits(Graph *g, const Value *x, const Value *w) {
@@ -174,48 +127,6 @@ Value *b_conv_backward_weight(Graph *g, Value *w, int64_t group) {
 }
 
 // ---------------------------------------------------------------- columns back to an image
-
-// One axis of a computed image: where tap `dims[rank + i]` of pixel `dims[i]` lies among the block's places, how many
-// places there are, and whether it lies in one: place = (pixel + pad - tap * dilation) / stride, whole and inside.
-typedef struct TapPlace { Value *tap, *kernel, *place, *most, *ok; } TapPlace;
-
-static TapPlace tap_place(Graph *g, const Window *w, int i, const Dim *dims) {
-    const int rank = w->rank;
-    const long long stride = w->strides[i], dilation = w->dilations[i], lo = w->pads[i], hi = w->pads[rank + i];
-    Value *pixel = b_iota(g, 2 * rank, dims, i, DT_I64);
-    TapPlace p = { .tap = b_iota(g, 2 * rank, dims, rank + i, DT_I64), .kernel = b_number(g, dims[rank + i]) };
-    Value *size = b_number(g, dims[i]);
-    Value *from = B_MAP(g, arena_printf(g->arena, "x + %lld - y * %lld", lo, dilation), "x y", pixel, p.tap);
-    const char *places = arena_printf(
-        g->arena, "(x + %lld - (%lld * (y - 1) + 1)) / %lld + 1", lo + hi, dilation, stride);
-    p.most = B_MAP(g, places, "x y", size, p.kernel);
-    p.place = B_MAP(g, arena_printf(g->arena, "x / %lld", stride), "x", from);
-    const char *inside = arena_printf(g->arena, "x >= 0 && x %% %lld == 0 && y < z", stride);
-    p.ok = B_MAP(g, inside, "x y z", from, p.place, p.most);
-    return p;
-}
-
-// Every element of the image is the sum of what the taps of the block put there, read where they have it.
-Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w) {
-    const int rank = w->rank;
-    Value *at[2] = { NULL }, *inside = NULL;
-    Dim taps = 1;
-    for (int i = 0; i < rank; i++) taps = dim_mul(g, taps, dims[rank + i]);
-    Dim channels = dim_div(g, x->type.dim[1], taps);
-    for (int i = 0; i < rank; i++) {
-        TapPlace p = tap_place(g, w, i, dims);
-        inside = inside && p.ok ? b_binary(g, OP_And, inside, p.ok) : p.ok;
-        at[0] = i ? B_MAP(g, "x * y + z", "x y z", at[0], p.kernel, p.tap) : p.tap;
-        at[1] = i ? B_MAP(g, "x * y + z", "x y z", at[1], p.most, p.place) : p.place;
-    }
-    // outside reads 0
-    Value *flat = B_MAP(g, "w ? x * y + z : -1 - y * v", "x y z w v", at[0], b_number(g, x->type.dim[2]), at[1],
-        inside, b_number(g, taps));
-    Value *v = b_reshape(g, x, 3, (Dim[]){ x->type.dim[0], channels, dim_mul(g, taps, x->type.dim[2]) });
-    int64_t axes[MAX_RANK];
-    for (int i = 0; i < rank; i++) axes[i] = 2 + rank + i;
-    return flat && v ? b_reduce(g, OP_ReduceSum, b_gather(g, v, flat, 2), rank, axes, false) : NULL;
-}
 
 // A transposed convolution with unit weights.
 Value *b_col2im(Graph *g, Value *x, const int64_t *size, const Window *w) {

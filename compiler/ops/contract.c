@@ -225,8 +225,9 @@ bool geometry_check(Node *n, int spatial, const int64_t *kernel) {
     return true;
 }
 
-// same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). Of a symbolic
-// size: that is never negative.
+// same=1 (2): padding by which ceil(size / stride) windows fit, half of it before, rounded down (up). It is none where
+// windows lie apart and the last one ends before the image does: a sum is max(t, 0) = t * floor((t + stride) / stride)
+// for t of -stride .. stride - 1.
 static void same_pads(const Node *n, Geometry *w, int i) {
     Graph *g = n->graph;
     Dim d = n->in[0]->type.dim[spatial_axis(n) + i],
@@ -234,6 +235,8 @@ static void same_pads(const Node *n, Geometry *w, int i) {
     int64_t extent = w->dilation[i] * (w->kernel[i] - 1) + 1;
     if (dim_is_const(d) && (d == 0 || last + extent < d)) last = d - extent;
     Dim total = dim_is_const(d) ? last + extent - d : dim_sub(g, dim_add(g, last, extent), d);
+    if (!dim_is_const(d) && extent < w->stride[i])
+        total = dim_mul(g, total, dim_div(g, dim_add(g, total, w->stride[i]), w->stride[i]));
     w->lo[i] = dim_div(g, node_int(n, "same", 0) == 1 ? total : dim_add(g, total, 1), 2);
     w->hi[i] = dim_sub(g, total, w->lo[i]);
 }

@@ -17,6 +17,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import cases        # noqa: E402
 import harness      # noqa: E402
 import onnx_wire    # noqa: E402
+import weights      # noqa: E402, F401
 
 
 def write(folder, case):

@@ -93,6 +93,19 @@ class Merged(owned.Case):
              wire.node("MatMul", ["m", "b.weight"], ["y"])]
 
 
+class Kernels(owned.Case):
+    """Convolutions, and back, by kernels that are computed, of a size that the run says."""
+    x_shape, loss = [4, 5], "mse"
+    shapes = {"image": [1, 2, 7], "scale": [4, 1]}
+    axes = [wire.tensor("kernel", wire.INT64, [2, 2, -1]), wire.tensor("rows", wire.INT64, [4, 8])]
+    nodes = [wire.node("Mul", ["x", "scale"], ["s"]), wire.node("Reshape", ["s", "kernel"], ["w"]),
+             wire.node("Conv", ["image", "w"], ["a"], strides=[2], auto_pad="SAME_UPPER"),
+             wire.node("Tanh", ["a"], ["t"]),
+             wire.node("ConvTranspose", ["t", "w"], ["b"], strides=[2], auto_pad="SAME_LOWER"),
+             wire.node("ConvTranspose", ["b", "w"], ["c"], strides=[2], group=2, output_shape=[8]),
+             wire.node("Reshape", ["c", "rows"], ["y"])]
+
+
 class Open:
     """A case whose input has names for sizes: {axis: name}."""
 
@@ -117,6 +130,7 @@ OPEN = [        # case, the axes that are open, their bounds, the sizes that are
     (owned.Windows, {0: "batch"}, ["batch=1..8"], BATCHES),
     (owned.Point, {0: "batch"}, ["batch=1..8"], BATCHES),
     (owned.Lstm, {1: "batch"}, ["batch=1..8"], BATCHES),
+    (Kernels, {1: "taps"}, ["taps=1..5"], [{"taps": n} for n in (1, 2, 5)]),
     (Attention, {0: "batch", 1: "length"}, ["batch=1..4", "length=1..40"],
      [{"batch": 1, "length": 1}, {"batch": 3, "length": 17}, {"batch": 4, "length": 40}]),
 ]

@@ -95,7 +95,10 @@ static bool window_in(Graph *g, const Value *x, const struct burn_conv *o, Windo
         return false;
     for (int i = 0; i < n; i++)
         if (w->kernel[i] < 1) return graph_fail(g, "wants a kernel: conv2d(x, \"conv\", channels, 3)");
-    if (o->padding == INT64_MIN) return window_same(g, x, w, true);
+    if (o->padding == INT64_MIN) {
+        window_same(x, w, true);
+        return true;
+    }
     if (!sizes_in(o->padding, n, 0, "the padding", w->pads)) return false;
     memcpy(w->pads + n, w->pads, sizeof *w->pads * (size_t)n);
     for (int i = 0; i < 2 * n; i++) explicit |= o->pads[i] != 0;

@@ -189,8 +189,9 @@ bool onnx_known_number(OnnxNode *n, Value *v, const char *what, Tensor **out);
 bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 
 // ---------------------------------------------------------------- ops/window.c
-// kernel: sizes when attribute kernel_shape is absent, or NULL
-bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w);
+// kernel: sizes when attribute kernel_shape is absent, or NULL; symbolic ones leave auto_pad to the operation
+bool onnx_window(OnnxNode *n, const Value *x, const Dim *kernel, Window *w);
+Value *onnx_convolution(OnnxNode *n, Value *x, Value *w, const Window *win);    // w of constant or symbolic sizes
 
 // ---------------------------------------------------------------- ops/sequence.c
 // a stand-in for values that are known one by one; rows with the argument "any" take it

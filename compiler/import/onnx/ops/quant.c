@@ -74,12 +74,10 @@ Value *onnx_qlinear_conv(OnnxNode *n) {
     Window win;
     if (!onnx_inputs(n, 8)) return NULL;
     Value **in = n->in, *x = in[0], *w = in[3];
-    if (w->type.rank != x->type.rank || x->type.rank < 3 || !b_static(n->g, w, "a weight"))
-        return onnx_fail(n, "input and weight must have the same rank of at least 3");
-    if (!onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
+    if (!b_weight_fits(n->g, x, w) || !onnx_window(n, x, w->type.dim + 2, &win)) return NULL;
     Value *from = b_centred(n->g, x, b_scalar_of(n->g, in[2])),
           *by = b_centred(n->g, w, b_spread(n->g, in[5], w, 0, 0));
-    Value *sum = b_convolve(n->g, from, by, &win, onnx_int(n, "group", 1));
+    Value *sum = onnx_convolution(n, from, by, &win);
     if (sum && onnx_optional(n, 8)) sum = b_binary(n->g, OP_Add, sum, b_along(n->g, in[8], x->type.rank, 1));
     Value *sx = b_scalar_of(n->g, in[1]), *sw = b_spread(n->g, in[4], x, 1, 0), *sy = b_scalar_of(n->g, in[6]);
     return b_rescale(n->g, sum, sx, sw, sy, b_scalar_of(n->g, in[7]));

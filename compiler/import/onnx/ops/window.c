@@ -24,15 +24,22 @@ static bool sizes_attr(OnnxNode *n, const char *name, int count, int64_t otherwi
 }
 
 // A weight's sizes are as large as attributes may be, at most: then nothing overflows that is made of both.
-static bool kernel_fits(OnnxNode *n, int rank, const int64_t *kernel) {
+static bool kernel_fits(OnnxNode *n, int rank, const Dim *kernel) {
     for (int i = 0; i < rank; i++)
         if (kernel[i] > MAX_EXTENT)
             return onnx_fail(n, "the kernel is %lld wide along axis %d", (long long)kernel[i], i), false;
     return true;
 }
 
-bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) {
+// 1: upper, 2: lower, 0: pads are given.
+static int same_of(OnnxNode *n) {
+    const char *how = onnx_string(n, "auto_pad", "NOTSET");
+    return !strcmp(how, "SAME_UPPER") ? 1 : !strncmp(how, "SAME_", 5) ? 2 : 0;
+}
+
+bool onnx_window(OnnxNode *n, const Value *x, const Dim *kernel, Window *w) {
     *w = (Window){ .rank = x->type.rank - 2 };
+    bool run = false;
     if (w->rank < 1)
         return onnx_fail(
                    n, "the input must have at least 3 dimensions (batch, channels, space), got %d", x->type.rank),
@@ -40,20 +47,24 @@ bool onnx_window(OnnxNode *n, const Value *x, const int64_t *kernel, Window *w) 
     if (!onnx_has(n, "kernel_shape") && kernel) memcpy(w->kernel, kernel, sizeof *kernel * (size_t)w->rank);
     else if (!onnx_has(n, "kernel_shape")) return onnx_fail(n, "attribute \"kernel_shape\" is missing"), false;
     else if (!sizes_attr(n, "kernel_shape", w->rank, 1, 1, w->kernel)) return false;
-    for (int i = 0; i < w->rank && kernel; i++)
-        if (w->kernel[i] != kernel[i])
+    for (int i = 0; i < w->rank && kernel; i++) {
+        run = run || !dim_is_const(kernel[i]);
+        if (dim_is_const(kernel[i]) && w->kernel[i] != kernel[i])
             return onnx_fail(n, "attribute \"kernel_shape\" says %lld along axis %d, the weight has %lld",
                        (long long)w->kernel[i], i, (long long)kernel[i]),
                    false;
+    }
     if (!kernel_fits(n, w->rank, w->kernel) || !sizes_attr(n, "strides", w->rank, 1, 1, w->strides)
         || !sizes_attr(n, "dilations", w->rank, 1, 1, w->dilations))
         return false;
     if (!sizes_attr(n, "pads", 2 * w->rank, 0, -MAX_EXTENT, w->pads)) return false;
     const char *how = onnx_string(n, "auto_pad", "NOTSET");
+    const int same = same_of(n);
     if (!strcmp(how, "VALID")) memset(w->pads, 0, sizeof w->pads);
-    else if (!strncmp(how, "SAME_", 5)) return window_same(n->g, x, w, !strcmp(how, "SAME_UPPER"));
+    else if (same && run) w->same = same;
+    else if (same) window_same(x, w, same == 1);
     else if (strcmp(how, "NOTSET") && *how) return onnx_fail(n, "attribute \"auto_pad\" is \"%s\"", how), false;
-    if (onnx_int(n, "ceil_mode", 0)) window_ceil(x, w);
+    if (!same && !run && onnx_int(n, "ceil_mode", 0)) window_ceil(x, w);
     return true;
 }
 
@@ -64,18 +75,7 @@ static Value *add_bias(OnnxNode *n, Value *y, int input) {
     return y && bias ? b_binary(n->g, OP_Add, y, b_along(n->g, bias, y->type.rank, 1)) : y;
 }
 
-// The window of a convolution by w, whose kernel may only be known to the running program.
-static bool conv_window(OnnxNode *n, const Value *x, const Value *w, Window *win) {
-    static const int64_t unknown[MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    bool known = true;
-    for (int i = 2; i < w->type.rank; i++) known = known && dim_is_const(w->type.dim[i]);
-    if (!known && !strncmp(onnx_string(n, "auto_pad", ""), "SAME_", 5))
-        return onnx_fail(n, "auto_pad needs a kernel of known size; pin the weight's dimensions with --dim NAME=V"),
-               false;
-    return onnx_window(n, x, known ? w->type.dim + 2 : onnx_has(n, "kernel_shape") ? NULL : unknown, win);
-}
-
-static Value *convolution(OnnxNode *n, Value *x, Value *w, const Window *win) {
+Value *onnx_convolution(OnnxNode *n, Value *x, Value *w, const Window *win) {
     if (!x || !w) return NULL;
     return (type_is_static(&w->type) ? b_convolve : b_convolve_run)(n->g, x, w, win, onnx_int(n, "group", 1));
 }
@@ -83,16 +83,16 @@ static Value *convolution(OnnxNode *n, Value *x, Value *w, const Window *win) {
 Value *onnx_conv(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])
-        || !conv_window(n, n->in[0], n->in[1], &w))
+        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
         return NULL;
-    return add_bias(n, convolution(n, n->in[0], n->in[1], &w), 2);
+    return add_bias(n, onnx_convolution(n, n->in[0], n->in[1], &w), 2);
 }
 
 // Integer convolution of (x - zero) with (w - zero): exact in i32.
 Value *onnx_conv_integer(OnnxNode *n) {
     Window w;
     if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])
-        || !conv_window(n, n->in[0], n->in[1], &w))
+        || !onnx_window(n, n->in[0], n->in[1]->type.dim + 2, &w))
         return NULL;
     Value *v[2];
     for (int i = 0; i < 2; i++) {
@@ -103,53 +103,60 @@ Value *onnx_conv_integer(OnnxNode *n) {
         if (zero && zero->type.rank <= 1) zero = b_scalar_of(n->g, zero);
         if (zero) v[i] = b_binary(n->g, OP_Sub, v[i], zero);
     }
-    return convolution(n, v[0], v[1], &w);
+    return onnx_convolution(n, v[0], v[1], &w);
+}
+
+// What attribute output_shape asks of the spatial axes, NULL: nothing.
+static bool output_shape(OnnxNode *n, int rank, const int64_t **shape) {
+    int count;
+    *shape = onnx_ints(n, "output_shape", &count);
+    if (*shape && count != rank && count != rank + 2)
+        return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, rank), false;
+    if (*shape) *shape += count - rank;
+    for (int i = 0; *shape && i < rank; i++)
+        if ((*shape)[i] < 0 || (*shape)[i] > MAX_EXTENT)
+            return onnx_fail(n, "attribute \"output_shape\" holds %lld", (long long)(*shape)[i]), false;
+    return true;
 }
 
 // The pads that make the output as large as output_shape asks for, or as SAME does.
-static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, int64_t *output_padding) {
-    int count;
-    const int64_t *shape = onnx_ints(n, "output_shape", &count);
-    const char *how = onnx_string(n, "auto_pad", "NOTSET");
-    bool same = !strncmp(how, "SAME_", 5);
-    if (!shape && !same) return true;
-    for (int i = 0; i < w->rank; i++)
-        if (shape && !b_known_size(n->g, x, 2 + i, "output_shape")) return false;
-    if (shape && count != w->rank && count != w->rank + 2)
-        return onnx_fail(n, "attribute \"output_shape\" has %d elements, expected %d", count, w->rank), false;
-    if (count == w->rank + 2) shape += 2;
+static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, const int64_t *shape, int64_t *output_padding) {
     for (int i = 0; i < w->rank; i++) {
         int64_t in = shape ? x->type.dim[2 + i] : 1, want = shape ? shape[i] : in * w->strides[i];
         const __int128 whole = (__int128)w->strides[i] * (in - 1) + output_padding[i] + window_extent(w, i);
-        if (want < 0 || want > MAX_EXTENT || whole - want > MAX_EXTENT)
+        if (whole - want > MAX_EXTENT)
             return onnx_fail(n, "attribute \"output_shape\" holds %lld", (long long)want), false;
         int64_t total = (int64_t)(whole - want);
         if (total < 0) {
             output_padding[i] -= total;
             total = 0;
         }
-        w->pads[i] = !strcmp(how, "SAME_UPPER") ? total / 2 : total - total / 2;
+        w->pads[i] = w->same == 1 ? total / 2 : total - total / 2;
         w->pads[w->rank + i] = total - w->pads[i];
     }
     return true;
 }
 
 Value *onnx_conv_transpose(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1]) || !b_static(n->g, n->in[1], "a weight"))
-        return NULL;
+    if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])) return NULL;
     Value *x = n->in[0], *weight = n->in[1];
-    Window w = { .rank = x->type.rank - 2 };
+    Window w = { .rank = x->type.rank - 2, .same = same_of(n) };
     int64_t output_padding[MAX_RANK];
+    const int64_t group = onnx_int(n, "group", 1), *shape;
+    bool known = type_is_static(&weight->type);
     memcpy(w.kernel, weight->type.dim + 2, sizeof *w.kernel * (size_t)w.rank);
     onnx_has(n, "kernel_shape");
     if (!kernel_fits(n, w.rank, w.kernel) || !sizes_attr(n, "strides", w.rank, 1, 1, w.strides)
         || !sizes_attr(n, "dilations", w.rank, 1, 1, w.dilations))
         return NULL;
     if (!sizes_attr(n, "pads", 2 * w.rank, 0, -MAX_EXTENT, w.pads)
-        || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding))
+        || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding) || !output_shape(n, w.rank, &shape))
         return NULL;
-    if (!transposed_pads(n, x, &w, output_padding)) return NULL;
-    return add_bias(n, b_convolve_transposed(n->g, x, weight, &w, output_padding, onnx_int(n, "group", 1)), 2);
+    for (int i = 0; i < w.rank; i++) known = known && (!shape || dim_is_const(x->type.dim[2 + i]));
+    if (!known)
+        return add_bias(n, b_convolve_transposed_run(n->g, x, weight, &w, shape, output_padding, group), 2);
+    if ((shape || w.same) && !transposed_pads(n, x, &w, shape, output_padding)) return NULL;
+    return add_bias(n, b_convolve_transposed(n->g, x, weight, &w, output_padding, group), 2);
 }
 
 // Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up, of bools any.
