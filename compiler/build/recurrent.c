@@ -50,7 +50,7 @@ Value *b_byte_lstm(Graph *g, const ByteLstm *l, Value *rows, Value **state) {
     if (!node_infer(loop)) return NULL;
     state[0] = loop->out[0];
     state[1] = loop->out[1];
-    if (!l->reverse || steps == 1) return loop->out[2];
+    if (!l->reverse || steps == 0 || steps == 1) return loop->out[2];
     if (!dim_is_const(steps))
         return graph_fail(
             g, "the reverse direction wants a known number of steps; pin the dimension with --dim NAME=V");

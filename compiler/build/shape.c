@@ -35,6 +35,8 @@ Value *b_remove(Graph *g, Value *v, int axis) {
 
 Value *b_part(Graph *g, Value *v, int axis, Dim start, Dim size) {
     if (!v) return NULL;
+    if (axis < 0 || axis >= v->type.rank)
+        return graph_fail(g, "%s has no axis %d", type_text(g->arena, g, &v->type), axis);
     int64_t steps[MAX_RANK];
     Dim starts[MAX_RANK] = { 0 }, sizes[MAX_RANK];
     for (int i = 0; i < v->type.rank; i++) {
@@ -75,6 +77,7 @@ Value *b_stack(Graph *g, int axis, int count, Value *const *items) {
 }
 
 Value *b_stored(Graph *g, Value *v) {
+    if (!v) return NULL;
     Node *n = graph_node(g, OP_Identity, 1, &v, 1);
     node_set_int(n, "stored", 1);
     return b_finish(n);

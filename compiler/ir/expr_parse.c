@@ -153,7 +153,9 @@ static Parsed call(Parser *q, const char *name) {
         expect(q, ")");
         if (q->error) return x;
         if (to != DT_BOOL && !dtype_is_int(to) && !dtype_is_float(to)) return fail(q, "no casts to ", name);
-        if (x.e && x.e->dtype == DT_NONE) return fail(q, "no casts of none to ", name);
+        const DType from = x.e ? x.e->dtype : DT_BOOL;
+        if (from != DT_BOOL && !dtype_is_int(from) && !dtype_is_float(from))
+            return fail(q, arena_printf(expr_arena(q->p), "no casts of %s to ", dtype_name(from)), name);
         return of(x.e ? expr_cast(q->p, x.e, to) : typed(q, x, to));
     }
     if (strncmp(name, "bits_", 5) == 0 && dtype_parse(name + 5, &to)) {

@@ -63,6 +63,11 @@ static int64_t run_of(const Node *n) { return node_int(n, "run", 0); }
 
 bool shape_matmul_bits(Node *n) {
     const Type *x = &n->in[0]->type;
+    const int64_t run = run_of(n);
+    if (run < 0 || (run && node_int(n, "k", 0) % run)) {
+        diag_error(n->loc, "features do not lie in runs of %lld", (long long)run);
+        return false;
+    }
     if (!packed_fits(n) || !of_blocks(n, n->in[2], "scales")) return false;
     const Bits b = bits_of(n);
     if (b.zero && !of_blocks(n, b.zero, "zero points")) return false;

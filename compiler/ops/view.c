@@ -240,7 +240,7 @@ bool eval_slice(const Node *n, Tensor *const *in, Tensor *const *out) {
     if (type_count(&out[0]->type) == 0) return true;
     for (int i = 0; i < rank; i++) {
         at += start[i] * src[i];
-        src[i] *= step[i];
+        src[i] *= out[0]->type.dim[i] > 1 ? step[i] : 1;    // of one element, any step will do
     }
     size_t size = dtype_size(in[0]->type.dtype);
     strided_copy(

@@ -18,7 +18,8 @@ static Numbers numbers(const OnnxNode *n, const char *name) {
     Numbers v = { 0 };
     v.f = onnx_floats(n, name, &v.count);
     const OnnxAttr *a = onnx_attr(n, arena_printf(n->g->arena, "%s_as_tensor", name), ONNX_TENSOR);
-    if (!v.count && a && type_count(&a->tensor->type) <= INT32_MAX)
+    const DType d = a ? a->tensor->type.dtype : DT_NONE;
+    if (!v.count && (dtype_is_float(d) || dtype_is_int(d)) && type_count(&a->tensor->type) <= INT32_MAX)
         v = (Numbers){ .t = a->tensor, .count = (int)type_count(&a->tensor->type) };
     return v;
 }

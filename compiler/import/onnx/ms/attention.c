@@ -225,7 +225,8 @@ static bool shared_cache(OnnxNode *n, MultiHead *m, Attend *a) {
     a->k = n->out[1];
     a->v = n->out[2];
     a->allowed = b_binary(n->g, OP_LessOrEqual, b_iota(n->g, 4, (Dim[]){ 1, 1, 1, room }, 3, DT_I64), length);
-    if (m->mask && !dim_equal(n->g, m->mask->type.dim[m->mask->type.rank - 1], room))
+    const int last = m->mask ? m->mask->type.rank - 1 : 0;
+    if (m->mask && (last < 0 || !dim_equal(n->g, m->mask->type.dim[last], room)))
         return onnx_fail(n, "with shared buffers the mask must have a column for each place of the buffer"), false;
     return true;
 }

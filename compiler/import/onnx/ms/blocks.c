@@ -111,7 +111,7 @@ static Value *product(OnnxNode *n, const Blocks *b, Value *x) {
     if (!packed || !scale) return NULL;
     if (zero && group) onnx_note(n, "subtracts the zero points of groups, as documented; ONNX Runtime leaves them out");
     if (group && without_groups(n, b, &x, &packed, group)) group = NULL;
-    if (zero && !group && dtype_is_float(zero->type.dtype) && x && x->type.rank < MAX_RANK) {
+    if (zero && !group && dtype_is_float(zero->type.dtype) && x && x->type.rank > 0 && x->type.rank < MAX_RANK) {
         if (!(more = float_zeros(n, b, x, scale, zero))) return NULL;
         zero = NULL;
     }

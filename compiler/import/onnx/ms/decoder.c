@@ -34,6 +34,7 @@ static Value *rotary_heads(OnnxNode *n, Value *table, int64_t *size) {
     *size = onnx_int(n, "rotary_embedding_dim", 0);
     if (*size == 0) *size = 2 * table->type.dim[1];
     else if (!heads && x->type.rank == 3) return onnx_fail(n, "rotary_embedding_dim wants num_heads, too");
+    if (*size < 1) return onnx_fail(n, "rotates %lld elements", (long long)*size);
     if (!heads && x->type.rank == 3 && dim_is_const(x->type.dim[2])) heads = x->type.dim[2] / *size;
     return b_split_heads(n->g, x, heads);
 }

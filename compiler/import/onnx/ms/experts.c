@@ -51,7 +51,7 @@ static Value *expert_weights(OnnxNode *n, int at, int zero_at, const char *own_b
         return onnx_fail(n, "the weights must be bytes [experts, out, in] with scales, of known sizes");
     const Dim *d = q->type.dim;
     int64_t columns = d[2] * (8 / bits), blocks = size > 0 ? columns / size : 1;
-    if (type_count(&scale->type) != d[0] * d[1] * blocks || columns % blocks)
+    if (blocks < 1 || type_count(&scale->type) != d[0] * d[1] * blocks || columns % blocks)
         return onnx_fail(n, "the scales %s do not fit the weights %s", type_text(n->g->arena, n->g, &scale->type),
             type_text(n->g->arena, n->g, &q->type));
     scale = b_reshape(n->g, b_cast(n->g, scale, wide), 4, (Dim[]){ d[0], d[1], blocks, 1 });
@@ -185,9 +185,10 @@ Value *onnx_ms_packed_attention(OnnxNode *n) {
           *real = b_binary(n->g, OP_Less, at, end);
     // [b, s, features]; padding reads another's tokens, or 0, and is masked
     Value *rows = b_gather(n->g, projected, at, 0);
-    for (int i = 0, from = 0; i < 3; from += (int)size[i], i++) {
+    int64_t from = 0;
+    for (int i = 0; i < 3; from += size[i++]) {
         size[i] = given ? given[i] : projected->type.dim[1] / 3;
-        if (size[i] < 1 || from + size[i] > projected->type.dim[1])
+        if (size[i] < 1 || size[i] > projected->type.dim[1] - from)
             return onnx_fail(n, "the columns of the weights do not divide into queries, keys and values");
         part[i] = b_split_heads(n->g, b_part(n->g, rows, 2, from, size[i]), heads);
     }

@@ -139,7 +139,7 @@ Value *onnx_ms_bias_split_gelu(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = b_binary(n->g, OP_Add, n->in[0], n->in[1]);
     int last = x ? x->type.rank - 1 : 0;
-    if (!x || !dim_is_const(x->type.dim[last]) || x->type.dim[last] % 2)
+    if (!x || last < 0 || !dim_is_const(x->type.dim[last]) || x->type.dim[last] % 2)
         return onnx_fail(n, "the last dimension must be known and even");
     int64_t half = x->type.dim[last] / 2;
     Value *first = b_part(n->g, x, last, 0, half);

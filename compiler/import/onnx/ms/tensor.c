@@ -111,10 +111,12 @@ Value *onnx_ms_crop(OnnxNode *n) {
     if (x->type.rank != 4 || count != 4 || (scaled && scaled != 2))
         return onnx_fail(n, "wants an image [batch, channels, height, width], a border of 4 and a scale of 2 numbers");
     for (int i = 0; i < 2; i++) {
-        int64_t from = border[1 - i], size = scaled ? scale[i] : x->type.dim[2 + i] - from - border[3 - i];
-        if (from < 0 || size < 1 || from > x->type.dim[2 + i] || size > x->type.dim[2 + i] - from)
+        const int64_t all = x->type.dim[2 + i], from = border[1 - i], after = border[3 - i];
+        const bool inside = from >= 0 && from <= all && (scaled || (after >= 0 && after <= all));
+        const int64_t size = scaled ? scale[i] : inside ? all - from - after : 0;
+        if (!inside || size < 1 || size > all - from)
             return onnx_fail(n, "the border leaves nothing of the image");
-        x = b_part(n->g, x, 2 + i, from, size);
+        if (!(x = b_part(n->g, x, 2 + i, from, size))) return NULL;
     }
     return x;
 }

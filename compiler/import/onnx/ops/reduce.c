@@ -76,7 +76,7 @@ Value *onnx_reduce(OnnxNode *n) {
     if (!strcmp(n->def->op, "ReduceLogSumExp")) return log_sum_exp(n, x, &over, keep);
     for (size_t i = 0; i < COUNT(forms); i++) {
         if (strcmp(forms[i].name, n->def->op)) continue;
-        if (d == DT_BOOL) x = b_cast(n->g, x, DT_U8);
+        if (d == DT_BOOL && !(x = b_cast(n->g, x, DT_U8))) return NULL;
         DType sum = forms[i].after && dtype_is_int(d) ? DT_F64 : x->type.dtype;
         if (forms[i].before) x = B_MAP(n->g, forms[i].before, "x", x);
         Value *v = b_cast(n->g, reduce_over(n, forms[i].op, x, &over, keep), sum);

@@ -40,6 +40,7 @@ Value *onnx_stft(OnnxNode *n) {
     Value *x = n->in[0], *window = onnx_optional(n, 2);
     // ONNX Runtime takes a real signal [batch, samples] too
     if (x->type.rank == 2) n->in[0] = x = b_insert(n->g, x, 2);
+    if (!x) return NULL;
     bool known = onnx_knows(n, 1) && onnx_knows(n, 3) && type_is_static(&x->type)
         && (!window || type_is_static(&window->type));
     if (x->type.rank != 3) return onnx_fail(n, "the signal must be [batch, samples] or [batch, samples, 1 or 2]");
