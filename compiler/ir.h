@@ -98,6 +98,7 @@ void tensor_set_f(Tensor *t, int64_t i, double v);      // rounds to the tensor'
 void tensor_set_i(Tensor *t, int64_t i, int64_t v);
 float small_to_float(DType d, uint32_t bits);           // f16, bf16, f8*, f4
 uint32_t small_from_float(DType d, float v, bool saturate);          // round to nearest even
+float float_to_odd(double v);                                        // before small_from_float: rounds once in all
 
 // ---------------------------------------------------------------- ir/dim.c: symbolic dimensions
 typedef struct Symbol {

@@ -121,6 +121,10 @@ const Helper spell_glsl_helpers[] = {
     GL("uint", "burn_convert_f16", "float v", "return packFloat2x16(f16vec2(float16_t(v), float16_t(0.0)));"),
     GL("uint", "burn_convert_near_f16", "float v",
         "return burn_convert_f16(isnan(v) || isinf(v) ? v : clamp(v, -65504.0, 65504.0));"),
+    GL("float", "burn_odd_f32", "double v", // an f32 beside v; its last bit is 1 where v lies between two
+        "float f = float(v);\n    double g = double(f);\n"
+        "    uint u = floatBitsToUint(f), far = uint(v < 0.0lf ? g < v : g > v);\n"
+        "    return uintBitsToFloat(g < v || g > v ? (u - far) | 1u : u);"),
     GL("float", "burn_f16_to_f32", "uint h", "return unpackHalf2x16(h).x;"),
     GL("float", "burn_round_f16", "float v", "return burn_f16_to_f32(burn_f32_to_f16(v));"),
     GL("vec4", "burn_f16x4_to_f32", "uvec2 h", "return vec4(unpackHalf2x16(h.x), unpackHalf2x16(h.y));"),

@@ -218,11 +218,13 @@ static const char *format_of(const Language *l, Arena *a, const Expr *e) {
 
 // ---- casts
 
+// A double becomes a float of 16 bits or fewer by way of the f32 that is odd where it was cut: rounded once.
 static void cast_to_float(const Language *l, Text *out, DType from, DType to, bool to_infinity, const char *x) {
     DType arithmetic = to == DT_F64 ? DT_F64 : DT_F32;
     bool same = dtype_is_float(from) && (from == DT_F64) == (arithmetic == DT_F64), small = dtype_is_small_float(to);
     if (small) text_printf(out, "burn_round_%s%s(", dtype_name(to), to_infinity ? "_inf" : "");
     if (same) text_printf(out, "%s", x);
+    else if (small && from == DT_F64) text_printf(out, "burn_odd_f32(%s)", x);
     else l->convert(out, arithmetic, x);
     if (small) text_printf(out, ")");
 }

@@ -217,9 +217,8 @@ Scalar eval_cast_scalar(DType from, DType to, bool to_infinity, Scalar x) {
     if (from_float) v = x.f;
     else if (to == DT_F64) v = from == DT_U64 ? (double)x.u : (double)x.i;
     else v = from == DT_U64 ? (double)(float)x.u : (double)(float)x.i;
-    v = float_round(to, v);
-    if (dtype_is_small_float(to)) v = (double)small_to_float(to, small_from_float(to, (float)v, !to_infinity));
-    return (Scalar){ .f = v };
+    if (!dtype_is_small_float(to)) return (Scalar){ .f = float_round(to, v) };
+    return (Scalar){ .f = (double)small_to_float(to, small_from_float(to, float_to_odd(v), !to_infinity)) };
 }
 
 Scalar eval_bits(DType from, DType to, Scalar x) {

@@ -266,7 +266,7 @@ uint32_t small_from_float(DType d, float v, bool saturate) {
 // The f32 with the sign and exponent of v whose last bit is 1 when v was cut: rounding it again to fewer bits (at
 // least two fewer) gives what rounding v at once would (Boldo and Melquiond, "Emulation of FMA and correctly rounded
 // sums", 2008).
-static float float_to_odd(double v) {
+float float_to_odd(double v) {
     float f = (float)v;
     if ((double)f == v || isnan(v) || isinf(v)) return f;
     uint32_t u = float_bits(f);

@@ -240,6 +240,25 @@ def half_losses():
     return Model(nodes, inputs, outputs, [(values, results)])
 
 
+def half_ranges():
+    """stash_type says what elements are rounded from: element 29 lies just above the middle of two halves."""
+    start, limit, step = 2.0, 2 + 2.0**-9, 565 * 2.0**-24
+
+    def half(v):
+        return struct.unpack("e", struct.pack("e", v))[0]
+
+    exact = [start + i * step for i in range(math.ceil((limit - start) / step))]
+    once = [half(v) for v in exact]
+    twice = [half(struct.unpack("f", struct.pack("f", v))[0]) for v in exact]
+    assert once[29] != twice[29]
+    nodes = [node("Range", [a, "limit", "step"], [b], **stash)
+             for a, b, stash in (("start", "float", {}), ("start", "double", {"stash_type": DOUBLE}),
+                                 ("from", "given", {"stash_type": DOUBLE}))]
+    return Model(nodes, [("from", FLOAT16, [])], [("float", FLOAT16, [58]), ("double", FLOAT16, [58]),
+                                                  ("given", FLOAT16, [None])], [([start], [twice, once, once])],
+                 [tensor(k, FLOAT16, v) for k, v in (("start", start), ("limit", limit), ("step", step))], opset=27)
+
+
 def quantize_round_trip():
     """Rounds half to even and saturates."""
     x, scale = [-200.0, -1.25, -0.25, 0.0, 0.25, 0.75, 1.25, 63.0, 64.0, 500.0], 0.5
@@ -251,4 +270,4 @@ def quantize_round_trip():
 
 
 ALL = (casts, brain_steps, half_steps, half_rows, half_ties, complex_moves, complex_parts, fourier, fourier_chirp,
-       half_losses, integer_arithmetic, quantize_round_trip)
+       half_losses, half_ranges, integer_arithmetic, quantize_round_trip)

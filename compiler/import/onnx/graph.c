@@ -129,15 +129,25 @@ static bool count_fits(const OnnxNode *n, OnnxCount may, int has, const char *co
     return false;
 }
 
+// Attributes that may be there though nothing reads them: of old versions and of subgraphs, and those that the operator
+// has but looks at only beside certain inputs, types or other attributes.
+static bool may_go_unread(const char *op, const char *attribute) {
+    static const struct { const char *op, *attribute; } rows[] = { { NULL, "consumed_inputs" }, { NULL, "layout" },
+        { NULL, "storage_order" }, { NULL, "body" }, { NULL, "then_branch" }, { NULL, "else_branch" },
+        { "AveragePool", "ceil_mode" }, { "Cast", "round_mode" }, { "Cast", "saturate" }, { "CastLike", "round_mode" },
+        { "CastLike", "saturate" }, { "LpPool", "ceil_mode" }, { "MaxPool", "ceil_mode" },
+        { "MoE", "activation_alpha" }, { "MoE", "activation_beta" }, { "QLinearAveragePool", "ceil_mode" },
+        { "QMoE", "activation_alpha" }, { "QMoE", "activation_beta" }, { "QuantizeLinear", "saturate" },
+        { "Resize", "keep_aspect_ratio_policy" } };
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if ((!rows[i].op || !strcmp(rows[i].op, op)) && !strcmp(rows[i].attribute, attribute)) return true;
+    return false;
+}
+
 static void warn_unread(const OnnxNode *n) {
-    static const char *const harmless[] = { "consumed_inputs", "layout", "storage_order", "body", "then_branch",
-        "else_branch" };
-    for (int i = 0; i < n->def->n_attrs; i++) {
-        bool known = n->read[i];
-        for (size_t j = 0; j < COUNT(harmless) && !known; j++) known = !strcmp(harmless[j], n->def->attrs[i].name);
-        if (!known)
+    for (int i = 0; i < n->def->n_attrs; i++)
+        if (!n->read[i] && !may_go_unread(n->def->op, n->def->attrs[i].name))
             diag_warn(WARN_attribute, n->loc, "attribute \"%s\" is not known and has no effect", n->def->attrs[i].name);
-    }
 }
 
 // Rows with the argument "any" pass on what they do not look at; others get tensors, and numbers unless they know

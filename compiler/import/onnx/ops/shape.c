@@ -108,18 +108,31 @@ Value *onnx_size(OnnxNode *n) {
     return b_reshape(n->g, b_ints(n->g, 1, (int64_t[]){ type_count(&x->type) }), 0, NULL);
 }
 
+// What a range's elements are computed in: stash_type says it for floats of 16 bits.
+static bool range_type(OnnxNode *n, DType d, DType *wide) {
+    DType stash;
+    if (!onnx_dtype(n, "stash_type", DT_F32, &stash)) return false;
+    *wide = dtype_wide(d);
+    if (!dtype_is_float(d) || dtype_size(d) != 2) return true;
+    if (stash != DT_F32 && stash != DT_F64)
+        return onnx_fail(n, "attribute \"stash_type\" is neither float (1) nor double (11)"), false;
+    *wide = stash;
+    return true;
+}
+
 // start + i * delta for i below max(ceil((limit - start) / delta), 0).
 Value *onnx_range(OnnxNode *n) {
     DimValue v[3][MAX_DIM_VALUES];
     int count;
     if (!onnx_inputs(n, 3)) return NULL;
-    DType d = n->in[0]->type.dtype;
+    DType d = n->in[0]->type.dtype, wide;
+    if (!range_type(n, d, &wide)) return NULL;
     Dim size;
     if (dtype_is_float(d)) {
         Tensor *t[3];
         for (int i = 0; i < 3; i++) {
             t[i] = value_const(n->in[i]);
-            if (!t[i]) return onnx_range_run(n);
+            if (!t[i]) return onnx_range_run(n, wide);
             if (type_count(&t[i]->type) != 1) return onnx_fail(n, "start, limit and step must be single numbers");
         }
         double delta = tensor_get_f(t[2], 0), steps = ceil((tensor_get_f(t[1], 0) - tensor_get_f(t[0], 0)) / delta);
@@ -127,9 +140,9 @@ Value *onnx_range(OnnxNode *n) {
         size = steps > 0 ? (int64_t)steps : 0;
     } else {
         for (int i = 0; i < 3; i++)
-            if (!onnx_dim_values(n->g, n->in[i], v[i], &count)) return onnx_range_run(n);
+            if (!onnx_dim_values(n->g, n->in[i], v[i], &count)) return onnx_range_run(n, wide);
             else if (count != 1) return onnx_fail(n, "start, limit and step must be single numbers");
-        if (v[2]->symbolic) return onnx_range_run(n);
+        if (v[2]->symbolic) return onnx_range_run(n, wide);
         if (v[2]->v == 0) return onnx_fail(n, "the step is zero");
         int64_t delta = v[2]->v;
         if (!v[0]->symbolic && !v[1]->symbolic) {
@@ -142,12 +155,11 @@ Value *onnx_range(OnnxNode *n) {
             if (size < 0) size = 0;
         } else {
             if (delta < 0 || (!v[0]->symbolic && v[0]->v < 0) || (!v[1]->symbolic && v[1]->v < 0))
-                return onnx_range_run(n);
+                return onnx_range_run(n, wide);
             size = dim_ceil_div(n->g, dim_sub(n->g, v[1]->v, v[0]->v), delta);
-            if (dim_lower(n->g, size) < 0) return onnx_range_run(n);
+            if (dim_lower(n->g, size) < 0) return onnx_range_run(n, wide);
         }
     }
-    DType wide = dtype_wide(d);
     Value *at = b_iota(n->g, 1, &size, 0, wide);
     Value *in[] = { at, b_cast(n->g, b_scalar_of(n->g, n->in[2]), wide),
         b_cast(n->g, b_scalar_of(n->g, n->in[0]), wide) };

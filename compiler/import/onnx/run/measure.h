@@ -60,5 +60,5 @@ Value *onnx_slice_run(OnnxNode *n);
 Value *onnx_split_run(OnnxNode *n, int axis);
 Value *onnx_pad_run(OnnxNode *n, const char *mode, Value *fill);
 Value *onnx_center_crop_pad_run(OnnxNode *n, const int64_t *axes);   // axes NULL: all
-Value *onnx_range_run(OnnxNode *n);
+Value *onnx_range_run(OnnxNode *n, DType wide);
 #endif

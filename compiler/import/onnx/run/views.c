@@ -406,9 +406,9 @@ Value *onnx_center_crop_pad_run(OnnxNode *n, const int64_t *axes) {
 
 // ---------------------------------------------------------------- range
 
-// start + i * step for i below (limit - start) / step, rounded up.
-Value *onnx_range_run(OnnxNode *n) {
-    DType d = n->in[0]->type.dtype, wide = dtype_wide(d);
+// start + i * step for i below (limit - start) / step, rounded up; floats are computed in `wide`.
+Value *onnx_range_run(OnnxNode *n, DType wide) {
+    DType d = n->in[0]->type.dtype;
     Value *in[3];
     Dim size;
     for (int i = 0; i < 3; i++)
