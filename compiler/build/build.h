@@ -132,8 +132,8 @@ bool formula_has(const Formula *f, const char *name);
 bool row_word(Arena *a, const char **list, const char **name, double *number);
 
 // ---------------------------------------------------------------- build/window.c: convolutions and pools
-// Over the spatial axes of [n, c, space...]. pads lo.. hi..; extra: part of hi that ceil_mode added; ceil, same: they
-// are left to the operation.
+// Over the spatial axes of [n, c, space...]; kernels, strides and dilations are at most 2^31. pads lo.. hi..; extra:
+// part of hi that ceil_mode added; ceil, same: they are left to the operation.
 typedef struct Window {
     int rank;
     int64_t kernel[MAX_RANK], strides[MAX_RANK], dilations[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];

@@ -163,8 +163,7 @@ Value *b_convolve_transposed(
         after[2 + i] = more;
         fixed = fixed && dim_is_const(size) && size > 0;
         if (!fixed) continue;
-        const __int128 whole = (__int128)(size - 1) * win->strides[i] + (__int128)(win->kernel[i] - 1)
-            * win->dilations[i] + 1 - win->pads[i] + more;
+        const __int128 whole = (__int128)(size - 1) * win->strides[i] + window_extent(win, i) - win->pads[i] + more;
         fixed = whole > 0 && whole <= INT64_MAX / 4;    // sums of a few such sizes fit
         if (fixed) c.size[i] = (int64_t)whole;
     }

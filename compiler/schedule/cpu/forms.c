@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which algorithms and blocks a template allows. In: tiles and a shape. Out: whether they fit; and each algorithm's
-// fields as a choice's text names them.
+// Which algorithms and blocks a template allows. In: tiles and a shape. Out: whether they fit; and the forms of
+// forms.def.
 #include "templates.h"
 #include "forms.h"
 
 #include <string.h>
 
-const TuneForm tune_gemm = { "gemm", 7,
-    { TUNE_INT(GemmTiles, mr), TUNE_INT(GemmTiles, nv), TUNE_INT(GemmTiles, pack_a), TUNE_INT(GemmTiles, pack_b),
-        TUNE_WIDE(GemmTiles, kc), TUNE_WIDE(GemmTiles, nc), TUNE_WIDE(GemmTiles, mc) } };
-const TuneForm tune_gemv = { "gemv", 2, { TUNE_INT(GemvTiles, nv), TUNE_INT(GemvTiles, side) } };
-const TuneForm tune_bytes = { "bytes", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } },
-               tune_low = { "low", 2, { TUNE_INT(LowTiles, mr), TUNE_INT(LowTiles, nv) } };
-const TuneForm tune_direct = { "direct", 8,
-    { TUNE_INT(ConvTiles, mr), TUNE_INT(ConvTiles, mf), TUNE_INT(ConvTiles, nv), TUNE_INT(ConvTiles, image),
-        TUNE_WIDE(ConvTiles, pixel), TUNE_WIDE(ConvTiles, kb), TUNE_WIDE(ConvTiles, rc), TUNE_WIDE(ConvTiles, cc) } };
-const TuneForm tune_taps = { "taps", 6,
-    { TUNE_INT(TapTiles, mr), TUNE_INT(TapTiles, mf), TUNE_INT(TapTiles, nv), TUNE_WIDE(TapTiles, pitch),
-        TUNE_WIDE(TapTiles, tb), TUNE_WIDE(TapTiles, rc) } };
-const TuneForm tune_pairs = { "pairs", 2, { TUNE_INT(PairTiles, mr), TUNE_WIDE(PairTiles, rc) } };
-const TuneForm tune_winograd = { "winograd", 7,
-    { { "th", offsetof(WinogradTiles, tile.h), true }, { "tw", offsetof(WinogradTiles, tile.w), true },
-        TUNE_INT(WinogradTiles, mr), TUNE_INT(WinogradTiles, mf), TUNE_INT(WinogradTiles, nv),
-        TUNE_WIDE(WinogradTiles, tb), TUNE_WIDE(WinogradTiles, vp) } };
-const TuneForm tune_depthwise = { "depthwise", 5,
-    { TUNE_INT(ConvDwTiles, br), TUNE_INT(ConvDwTiles, bf), TUNE_INT(ConvDwTiles, image), TUNE_WIDE(ConvDwTiles, cb),
-        TUNE_WIDE(ConvDwTiles, rc) } };
-const TuneForm tune_planes = { "planes", 3,
-    { TUNE_INT(ConvPlanesTiles, br), TUNE_INT(ConvPlanesTiles, bf), TUNE_WIDE(ConvPlanesTiles, rc) } };
-const TuneForm tune_attention = { "attention", 3,
-    { TUNE_INT(AttentionTiles, direct), TUNE_INT(AttentionTiles, mr), TUNE_WIDE(AttentionTiles, kb) } };
+#define OF_WINOGRAD(name, f) { #name, offsetof(WinogradTiles, f), true }
+#define CPU_FORM TUNE_FORM
+#define GPU_FORM(name, ...)
+#include "forms.def"
 
 static bool within(int64_t v, int64_t lo, int64_t hi) { return lo <= v && v <= hi; }
 

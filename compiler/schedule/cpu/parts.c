@@ -46,14 +46,48 @@ static int parts_each(const Options *o, int workers, double ns) {
     return each;
 }
 
-// Workers have parts that follow one another: the largest share of so many units, as a part of all.
-static double largest_share(int64_t units, int parts, int workers) {
-    int64_t most = 0;
+// A product or a convolution goes in a grid of parts: so many of its rows, which each read their own input and so many
+// of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
+// not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
+// (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
+// columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
+// once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
+// weights into panels first. nests: the template has parts in blocks, whose weights do not stay near where there are
+// fewer parts across than `far`.
+typedef struct Work {
+    int64_t rows, columns, block, pass;
+    double ns, left, right, left_seen, right_seen, fetched, far;
+    bool copies, by_columns, nests;
+} Work;
+// Parts are numbered row by row, or in blocks of tall by wide, column by column. ns: of the worker that is done last.
+typedef struct Grid { int down, across, tall, wide; double ns; } Grid;
+
+// The first n of so many shares of the units, as a part of all.
+static double first_of(int64_t units, int n, int shares) {
+    return (double)(units * n / shares) / (double)units;
+}
+
+// The first n parts of a grid, row by row.
+static double area_of(const Work *w, int down, int across, int n) {
+    const double above = first_of(w->rows, n / across, down), below = first_of(w->rows, n / across + 1, down);
+    return above + (n % across ? (below - above) * first_of(w->columns, n % across, across) : 0);
+}
+
+// The largest of the workers' shares, which follow one another, as a part of all.
+static double largest_area(const Work *w, int workers, int down, int across) {
+    const int64_t all = (int64_t)down * across;
+    double most = 0;
     for (int i = 0; i < workers; i++) {
-        const int64_t first = parts * i / workers, end = parts * (i + 1) / workers;
-        most = max64(most, units * end / parts - units * first / parts);
+        const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers);
+        most = larger(most, area_of(w, down, across, end) - area_of(w, down, across, first));
     }
-    return units > 0 ? (double)most / (double)units : 1;
+    return most;
+}
+
+// The same of units in so many parts, which are rows of one column.
+static double largest_share(int64_t units, int parts, int workers) {
+    const Work w = { .rows = units, .columns = 1 };
+    return units > 0 ? largest_area(&w, workers, parts, 1) : 1;
 }
 
 // Finer than its units nothing can be cut.
@@ -142,44 +176,6 @@ static void shared_hole(Arena *a, Kernel *k, const char *name, int64_t value) {
 static void parts_holes(Arena *a, Kernel *k) {
     hole(a, k, "PARTS", k->parts);
     shared_hole(a, k, "SHARES", k->parts);
-}
-
-// A product or a convolution goes in a grid of parts: so many of its rows, which each read their own input and so many
-// of its columns' weights. Nanoseconds: of the arithmetic, of reading all input and all weights; which part of these is
-// not hidden behind arithmetic; of fetching all that other cores have computed, each its own share, of rows or
-// (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
-// columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
-// once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
-// weights into panels first. nests: the template has parts in blocks, whose weights do not stay near where there are
-// fewer parts across than `far`.
-typedef struct Work {
-    int64_t rows, columns, block, pass;
-    double ns, left, right, left_seen, right_seen, fetched, far;
-    bool copies, by_columns, nests;
-} Work;
-// Parts are numbered row by row, or in blocks of tall by wide, column by column. ns: of the worker that is done last.
-typedef struct Grid { int down, across, tall, wide; double ns; } Grid;
-
-// The first n of so many shares of the units, as a part of all.
-static double first_of(int64_t units, int n, int shares) {
-    return (double)(units * n / shares) / (double)units;
-}
-
-// The first n parts of a grid, row by row.
-static double area_of(const Work *w, int down, int across, int n) {
-    const double above = first_of(w->rows, n / across, down), below = first_of(w->rows, n / across + 1, down);
-    return above + (n % across ? (below - above) * first_of(w->columns, n % across, across) : 0);
-}
-
-// The largest of the workers' shares, which follow one another, as a part of all.
-static double largest_area(const Work *w, int workers, int down, int across) {
-    const int64_t all = (int64_t)down * across;
-    double most = 0;
-    for (int i = 0; i < workers; i++) {
-        const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers);
-        most = larger(most, area_of(w, down, across, end) - area_of(w, down, across, first));
-    }
-    return most;
 }
 
 // How often a worker reads the weights that it needs, as a part of all: of n parts in the grid.

@@ -30,6 +30,12 @@ static inline int64_t tile_ceil(int64_t a, int64_t b)
     return a / b + (a % b > 0);
 }
 
+/* Pixels along an axis of the padded input that so many outputs read. */
+static inline int64_t tile_span(const ConvShape *s, int axis, int64_t outputs)
+{
+    return (outputs - 1) * s->stride[axis] + (s->kernel[axis] - 1) * s->dilation[axis] + 1;
+}
+
 /* What a tile's registers and instructions are. fused: a multiply-add is one instruction; else a product takes a
  * register of its own. */
 typedef struct TileMachine {

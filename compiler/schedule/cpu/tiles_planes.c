@@ -19,7 +19,7 @@ static int64_t rows_of(const ConvShape *s, int64_t most)
 static int64_t image_floats(const ConvShape *s, int64_t rows)
 {
     const int64_t phase = tile_max(s->out[2], PANEL) + (s->kernel[2] - 1) * s->dilation[2] / s->stride[2],
-                  high = (rows - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1;
+                  high = tile_span(s, 1, rows);
     return s->kernel[0] * high * s->stride[2] * (tile_ceil(phase, PANEL) * PANEL);
 }
 

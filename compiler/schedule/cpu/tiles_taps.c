@@ -63,9 +63,8 @@ static int64_t whole_cost(const ConvLayout *shape, const TileTarget *target)
         rows += inside(s, 1, h);
     if (t.mr <= s->out[2] && t.mf <= s->out[2])
         cost = (int64_t)((double)cost * (double)rows / (double)(s->out[1] * s->kernel[1]));
-    const int64_t high = (s->kernel[1] - 1) * s->dilation[1] + 1,
-                  wide = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
-    const int64_t copied = tile_ceil(s->out[1], t.rc) * ((tile_min(t.rc, s->out[1]) - 1) * s->stride[1] + high) * wide;
+    const int64_t copied = tile_ceil(s->out[1], t.rc) * tile_span(s, 1, tile_min(t.rc, s->out[1]))
+        * tile_span(s, 2, s->out[2]);
     return cost + (t.image ? copied * tile_ceil(s->ic, 16) * COPY : 0);
 }
 

@@ -161,9 +161,11 @@ static const char *next_field(Arena *a, const char **s) {
 }
 
 static bool is_choice(const char *choice) {
-    static const TuneForm *const forms[] = { &tune_gemm, &tune_gemv, &tune_bytes, &tune_low, &tune_direct, &tune_taps,
-        &tune_pairs, &tune_winograd, &tune_depthwise, &tune_planes, &tune_attention, &tune_block, &tune_product,
-        &tune_rows, &tune_units };
+#define CPU_FORM(name, ...) &tune_##name,
+#define GPU_FORM CPU_FORM
+    static const TuneForm *const forms[] = {
+#include "forms.def"
+    };
     size_t n = strcspn(choice, " ");
     bool known = false;
     for (size_t i = 0; i < COUNT(forms); i++)

@@ -39,11 +39,16 @@ const char *tune_device(Arena *a, const char *name);     // what a record calls 
 // an int or, wide, an int64_t of the tile struct
 typedef struct TuneField { const char *name; size_t offset; bool wide; } TuneField;
 typedef struct TuneForm { const char *algorithm; int n; TuneField field[10]; } TuneForm;
-extern const TuneForm tune_gemm, tune_gemv, tune_bytes, tune_low, tune_direct, tune_taps, tune_pairs,
-    tune_winograd, tune_depthwise, tune_planes, tune_attention;
-extern const TuneForm tune_block, tune_product, tune_rows, tune_units;  // of GPUs: schedule/gpu/choices.c
+#define CPU_FORM(name, ...) extern const TuneForm tune_##name;
+#define GPU_FORM(name, ...) extern const TuneForm tune_##name;
+#include "forms.def"
+#undef CPU_FORM
+#undef GPU_FORM
 #define TUNE_INT(T, f) { #f, offsetof(T, f), false }
 #define TUNE_WIDE(T, f) { #f, offsetof(T, f), true }
+// what a row of forms.def defines
+#define TUNE_FORM(name, ...) \
+    const TuneForm tune_##name = { #name, sizeof (TuneField[]){ __VA_ARGS__ } / sizeof(TuneField), { __VA_ARGS__ } };
 const char *tune_text(Arena *a, const TuneForm *form, const void *tiles);
 // false: of another algorithm, or not all of its fields and no others
 bool tune_parse(const TuneForm *form, const char *choice, void *tiles);

@@ -15,17 +15,11 @@
     { "bm", offsetof(T, at bm), false }, { "bn", offsetof(T, at bn), false }, { "bk", offsetof(T, at bk), false }, \
         { "tm", offsetof(T, at tm), false }, { "tn", offsetof(T, at tn), false }, \
         { "slices", offsetof(T, at slices), false }
-const TuneForm tune_block = { "block", 6, { OF_BLOCK(Block, ) } };
-const TuneForm tune_product = { "product", 8,
-    { OF_BLOCK(BlockShares, block.), { "stages", offsetof(BlockShares, block.stages), false },
-        TUNE_WIDE(BlockShares, shares) } };
-const TuneForm tune_rows = { "rows", 3,
-    { TUNE_INT(RowThreads, across), TUNE_INT(RowThreads, along), TUNE_WIDE(RowThreads, shares) } };
+#define OF_STAGES { "stages", offsetof(BlockShares, block.stages), false }
 #define OF_UNITS(f) { #f, offsetof(MatrixShares, block.f), false }
-const TuneForm tune_units = { "units", 8,
-    { OF_UNITS(bm), OF_UNITS(bn), OF_UNITS(bk), OF_UNITS(wm), OF_UNITS(wn), OF_UNITS(slices),
-        OF_UNITS(halves),
-        TUNE_WIDE(MatrixShares, shares) } };
+#define CPU_FORM(name, ...)
+#define GPU_FORM TUNE_FORM
+#include "schedule/cpu/forms.def"
 
 // ---------------------------------------------------------------- what templates and devices allow
 // ROOM: of shared memory, for blocks and then for sums: 32 KiB, which devices of Vulkan 1.2 have, less a flag's
