@@ -220,16 +220,32 @@ Value *b_linear_attention(Graph *g, LinearAttention *l) {
 
 // ---------------------------------------------------------------- a convolution with a state
 
+// Of sizes that the run chooses: each channel's windows are gathered, and what they meet of its taps added up.
+static Value *causal_windows(Graph *g, Value *whole, Value *w, Dim steps) {
+    const Dim taps = w->type.dim[2], size[2] = { steps, taps };
+    const DType d = whole->type.dtype;
+    Value *step = b_iota(g, 2, size, 0, DT_I64), *tap = b_iota(g, 2, size, 1, DT_I64);
+    Value *v = b_wide(g, b_gather(g, whole, b_binary(g, OP_Add, step, tap), 2));            // [n, c, steps, taps]
+    w = b_wide(g, b_reshape(g, w, 4, (Dim[]){ 1, w->type.dim[0], 1, taps }));
+    return b_cast(g, b_reduce(g, OP_ReduceSum, b_binary(g, OP_Mul, v, w), 1, (int64_t[]){ 3 }, false), d);
+}
+
 Value *b_causal_conv(Graph *g, Value *x, Value *w, Value *bias, Value *past, Value **state) {
-    int64_t before = w->type.dim[2] - 1, lo[MAX_RANK] = { 0, 0, before }, hi[MAX_RANK] = { 0 };
-    Value *whole = past ? b_concat(g, 2, 2, (Value *[]){ past, x }) : b_pad(g, x, lo, hi, NULL, NULL);
+    const Dim before = dim_sub(g, w->type.dim[2], 1), none[3] = { x->type.dim[0], x->type.dim[1], before };
+    int64_t lo[MAX_RANK] = { 0, 0, before }, hi[MAX_RANK] = { 0 };
+    const bool pads = !past && dim_is_const(before);
+    if (!past && !pads) past = b_filled(g, x->type.dtype, 0, 3, none);
+    Value *whole = pads ? b_pad(g, x, lo, hi, NULL, NULL) : b_concat(g, 2, 2, (Value *[]){ past, x }), *y;
+    if (!whole) return NULL;
+    const Dim all = whole->type.dim[2], steps = dim_sub(g, all, before);
+    if (dim_is_const(all) && dim_is_const(before) && all < before)
+        return graph_fail(g, "the state and the input have %lld steps, fewer than the %lld to keep", (long long)all,
+            (long long)before);
     Window win = { .rank = 1, .kernel = { w->type.dim[2] }, .strides = { 1 }, .dilations = { 1 } };
-    Value *y = b_convolve(g, whole, w, &win, x->type.dim[1]);
+    if (type_is_static(&w->type) && dim_is_const(x->type.dim[1])) y = b_convolve(g, whole, w, &win, x->type.dim[1]);
+    else y = causal_windows(g, whole, w, steps);
     if (bias && y) y = b_binary(g, OP_Add, y, b_along(g, bias, 3, 1));
-    if (!whole || !b_static(g, whole, "CausalConvWithState")) return NULL;
-    if (whole->type.dim[2] < before)
-        return graph_fail(g, "the state and the input have %lld steps, fewer than the %lld to keep",
-            (long long)whole->type.dim[2], (long long)before);
-    *state = b_part(g, whole, 2, whole->type.dim[2] - before, before);
+    if (dim_is_const(all) && dim_is_const(before)) *state = b_part(g, whole, 2, steps, before);
+    else *state = b_take(g, whole, 2, b_number(g, steps), NULL, before);
     return y;
 }

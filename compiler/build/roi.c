@@ -143,39 +143,40 @@ static Value *deformed(Graph *g, Value *offset, const Window *w, int axis, const
     Value *tap = b_iota(g, 4, shape, axis, d), *place = b_iota(g, 4, shape, 2 + axis, d);
     const char *text = arena_printf(g->arena, "y * %lld - %lld + x * %lld", (long long)w->strides[axis],
         (long long)w->pads[axis], (long long)w->dilations[axis]);
-    int64_t taps = w->kernel[0] * w->kernel[1];
-    Dim places = dim_mul(g, out[0], out[1]), all = dim_mul(g, taps, places);
+    Dim taps = dim_mul(g, w->kernel[0], w->kernel[1]), places = dim_mul(g, out[0], out[1]),
+        all = dim_mul(g, taps, places);
     Value *regular = b_reshape(g, B_MAP(g, text, "x y", tap, place), 2, (Dim[]){ 1, all });
     Value *v = b_reshape(g, offset, 4, (Dim[]){ images, taps, 2, places });
     v = b_reshape(g, b_part(g, v, 2, axis, 1), 2, (Dim[]){ images, all });
     return b_binary(g, OP_Add, b_cast(g, v, d), regular);
 }
 
+// Of known sizes; of others the program is told.
+static bool divides(Dim d, int64_t n) { return !dim_is_const(d) || d % n == 0; }
+static bool differ(Dim a, Dim b) { return dim_is_const(a) && dim_is_const(b) && a != b; }
+
 Value *b_deform_conv(Graph *g, Sampler *s, Value *x, Value *weight, Value *offset, const DeformConv *o) {
     Value *at[2];
     const Window *w = &o->window;
     const int64_t groups = o->offset_groups, group = o->groups;
-    int64_t channels = x->type.dim[1],
-            outputs = weight->type.dim[0], taps = w->kernel[0] * w->kernel[1];
-    if (!dim_is_const(channels))
-        return graph_fail(g, "the number of channels must be known; pin it with --dim NAME=V");
+    Dim channels = x->type.dim[1], outputs = weight->type.dim[0], taps = dim_mul(g, w->kernel[0], w->kernel[1]);
     Dim batch = x->type.dim[0], out[2] = { offset->type.dim[2], offset->type.dim[3] },
         places = dim_mul(g, out[0], out[1]), space = dim_mul(g, s->size[0], s->size[1]);
-    if (groups < 1 || group < 1 || channels % groups || channels % group || outputs % group
-        || dim_mul(g, weight->type.dim[1], group) != channels)
+    if (groups < 1 || group < 1 || !divides(channels, groups) || !divides(channels, group) || !divides(outputs, group)
+        || differ(dim_mul(g, weight->type.dim[1], group), channels))
         return graph_fail(g, "channels do not divide into groups");
-    Dim images = dim_mul(g, batch, groups), offsets = dim_mul(g, groups, dim_mul(g, taps, 2));
-    if ((offset->type.dim[0] != batch && dim_is_const(offset->type.dim[0]) && dim_is_const(batch))
-        || offset->type.dim[1] != offsets)
+    Dim images = dim_mul(g, batch, groups), offsets = dim_mul(g, groups, dim_mul(g, taps, 2)),
+        inner = dim_mul(g, dim_div(g, channels, group), taps);
+    if (differ(offset->type.dim[0], batch) || differ(offset->type.dim[1], offsets))
         return graph_fail(g, "the offsets have %lld channels, expected %lld", (long long)offset->type.dim[1],
             (long long)offsets);
     for (int i = 0; i < 2; i++) at[i] = deformed(g, offset, w, i, out, images);
-    Value *v = b_reshape(g, x, 3, (Dim[]){ images, channels / groups, space });
+    Value *v = b_reshape(g, x, 3, (Dim[]){ images, dim_div(g, channels, groups), space });
     v = b_sample(g, s, v, at);
     if (o->mask)
         v = b_binary(g, OP_Mul, v, b_reshape(g, o->mask, 3, (Dim[]){ images, 1, dim_mul(g, taps, places) }));
-    v = b_reshape(g, v, 4, (Dim[]){ batch, group, channels / group * taps, places });
-    v = b_matmul(g, b_reshape(g, weight, 3, (Dim[]){ group, outputs / group, channels / group * taps }), v);
+    v = b_reshape(g, v, 4, (Dim[]){ batch, group, inner, places });
+    v = b_matmul(g, b_reshape(g, weight, 3, (Dim[]){ group, dim_div(g, outputs, group), inner }), v);
     v = b_reshape(g, v, 4, (Dim[]){ batch, outputs, out[0], out[1] });
     return o->bias && v ? b_binary(g, OP_Add, v, b_along(g, o->bias, 4, 1)) : v;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Convolutions whose weights are inputs of any size, as cases.py: ahead and transposed, with the paddings that follow
-from sizes, of one to three spatial axes, in groups; and windows that lie apart."""
+from sizes, of one to three spatial axes, in groups; windows that lie apart; convolutions with a state, deformed ones,
+and columns back to images."""
+import math
 from itertools import product
 
 from cases import F, case
-from onnx_wire import FLOAT, INT32, UINT8, node
-from tensors import Tensor, build, each, numbers, whole
+from onnx_wire import FLOAT, INT32, INT64, UINT8, node
+from tensors import Tensor, build, concat, each, numbers, whole
 
 
 def same(places, stride, kernel, image, upper, dilation=1):
@@ -135,3 +137,56 @@ def windows_apart(n, h, w):
 
     return [x], [conv(x, f, (5, 3), *laid((5, 3), (2, 2), False)), conv(x, g, (3, 2), *laid((3, 2), (1, 1), True)),
                  pool(max, (3, 4), (2, 3), True), pool(lambda v: sum(v) / len(v), (4, 2), (3, 1), False)]
+
+
+@case({"n": (1, 2), "c": (1, 4), "k": (1, 4), "t": (1, 6)}, [
+    node("CausalConvWithState", ["x", "w", "b"], ["y", "kept"]),
+    node("CausalConvWithState", ["x", "three", "", "past"], ["z", "last"], activation="silu")
+], [F("x", "n", "c", "t"), F("w", "c", 1, "k"), F("b", "c"), F("three", "c", 1, 3), F("past", "n", "c", 2)],
+      [F("y", "n", "c", "t"), F("kept", "n", "c", None), F("z", "n", "c", "t"), F("last", "n", "c", 2)], opset=27)
+def causal_states(n, c, k, t):
+    x, w, b = numbers(941, n, c, t), numbers(942, c, 1, k), numbers(943, c)
+    three, past = numbers(944, c, 1, 3), numbers(945, n, c, 2)
+
+    def along(before, taps):
+        whole = concat(2, before, x)
+        lost = taps.shape[2] - 1
+        y = build([n, c, t], lambda i, j, p: sum(whole[i, j, p + q] * taps[j, 0, q] for q in range(lost + 1)))
+        return y, build([n, c, lost], lambda i, j, p: whole[i, j, whole.shape[2] - lost + p])
+
+    y, kept = along(Tensor([n, c, k - 1], [0.0] * (n * c * (k - 1))), w)
+    z, last = along(past, three)
+    return [x, w, b, three, past], [
+        build(y.shape, lambda *i: y[i] + b[i[1]]), kept, each(lambda v: v / (1 + math.exp(-v)), z), last]
+
+
+@case({"n": (1, 2), "c": (1, 3), "o": (1, 4)}, [
+    node("DeformConv", ["x", "w", "offset"], ["y"], kernel_shape=[2, 2], strides=[1, 2]),
+    node("Col2Im", ["columns", "image", "block"], ["z"], strides=[1, 1], pads=[0, 1, 0, 0])
+], [F("x", "n", "c", 4, 5), F("w", "o", "c", 2, 2), F("offset", "n", 8, 3, 2), F("columns", "n", 12, 12)],
+      [F("y", "n", "o", 3, 2), F("z", "n", 3, 4, 4)], [("image", INT64, Tensor([2], [4, 4])),
+                                                       ("block", INT64, Tensor([2], [2, 2]))], opset=19)
+def moved_taps(n, c, o):
+    x, w, offset = numbers(951, n, c, 4, 5), numbers(952, o, c, 2, 2), numbers(953, n, 8, 3, 2, low=-1.5, high=1.5)
+    columns = numbers(954, n, 12, 12)
+
+    def sample(i, j, at):
+        total, corner = 0.0, [math.floor(p) for p in at]
+        for u in product(range(2), range(2)):
+            y, z = (p + q for p, q in zip(corner, u))
+            if 0 <= y < 4 and 0 <= z < 5:
+                total += x[i, j, y, z] * (1 - abs(at[0] - y)) * (1 - abs(at[1] - z))
+        return total
+
+    def element(i, q, y, z):
+        total = 0.0
+        for u, v in product(range(2), range(2)):
+            at = [y + u + offset[i, 4 * u + 2 * v, y, z], 2 * z + v + offset[i, 4 * u + 2 * v + 1, y, z]]
+            total += sum(sample(i, j, at) * w[q, j, u, v] for j in range(c))
+        return total
+
+    image = dict.fromkeys(product(range(n), range(3), range(4), range(4)), 0.0)
+    for i, j, u, v, y, z in product(range(n), range(3), range(2), range(2), range(3), range(4)):
+        if z + v >= 1:
+            image[i, j, y + u, z + v - 1] += columns[i, 4 * j + 2 * u + v, 4 * y + z]
+    return [x, w, offset, columns], [build([n, o, 3, 2], element), Tensor([n, 3, 4, 4], image.values())]

@@ -125,10 +125,9 @@ Value *onnx_causal_conv(OnnxNode *n) {
     if (!onnx_inputs(n, 2)) return NULL;
     Value *x = n->in[0], *w = n->in[1], *bias = onnx_optional(n, 2), *past = onnx_optional(n, 3);
     const char *activation = onnx_string(n, "activation", "none");
-    if (x->type.rank != 3 || w->type.rank != 3 || !b_static(n->g, x, "CausalConvWithState")
-        || !b_static(n->g, w, "a weight"))
+    if (x->type.rank != 3 || w->type.rank != 3)
         return onnx_fail(n, "input and weight must have 3 dimensions");
-    if (w->type.dim[2] < 1) return onnx_fail(n, "the weight has no taps");
+    if (dim_is_const(w->type.dim[2]) && w->type.dim[2] < 1) return onnx_fail(n, "the weight has no taps");
     Value *y = b_causal_conv(n->g, x, w, bias, past, &n->out[1]);
     if (!y) return NULL;
     if (!strcmp(activation, "none")) return y;

@@ -95,7 +95,7 @@ Value *onnx_max_roi_pool(OnnxNode *n) {
 Value *onnx_deform_conv(OnnxNode *n) {
     Sampler s;
     DeformConv o;
-    if (!onnx_inputs(n, 3) || !b_sampler(n->g, &s, n->in[0]) || !b_static(n->g, n->in[1], "a weight")) return NULL;
+    if (!onnx_inputs(n, 3) || !b_sampler(n->g, &s, n->in[0])) return NULL;
     Value *x = n->in[0], *weight = n->in[1], *offset = n->in[2];
     if (s.space != 2 || weight->type.rank != 4 || offset->type.rank != 4
         || !onnx_window(n, x, weight->type.dim + 2, &o.window) || o.window.same)

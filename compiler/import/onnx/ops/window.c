@@ -166,7 +166,7 @@ static Value *col2im_run(OnnxNode *n) {
     Value *image = onnx_list(n, 1, "image_shape", &rank), *block = onnx_list(n, 2, "block_shape", &count);
     Window w = { .rank = rank };
     if (!image || !block) return NULL;
-    if (count != rank || rank < 1 || 2 + 2 * rank > MAX_RANK || x->type.rank != 3 || !dim_is_const(x->type.dim[1]))
+    if (count != rank || rank < 1 || 2 + 2 * rank > MAX_RANK || x->type.rank != 3)
         return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
     if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations)
         || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads))
@@ -182,13 +182,13 @@ static Value *col2im_run(OnnxNode *n) {
 static Value *col2im(OnnxNode *n) {
     int64_t size[MAX_RANK], kernel[MAX_RANK];
     int rank, count;
-    if (!onnx_knows(n, 1) || !onnx_knows(n, 2)) return col2im_run(n);
+    if (!onnx_knows(n, 1) || !onnx_knows(n, 2) || !type_is_static(&n->in[0]->type)) return col2im_run(n);
     if (!onnx_ints_input(n, 1, "image_shape", size, &rank, MAX_RANK - 2)
         || !onnx_ints_input(n, 2, "block_shape", kernel, &count, MAX_RANK - 2))
         return NULL;
     Value *x = n->in[0];
     Window w = { .rank = rank };
-    if (count != rank || rank < 1 || x->type.rank != 3 || !b_static(n->g, x, "Col2Im"))
+    if (count != rank || rank < 1 || x->type.rank != 3 )
         return onnx_fail(n, "image_shape, block_shape and the input's rank do not fit each other");
     if (!sizes_attr(n, "strides", rank, 1, 1, w.strides) || !sizes_attr(n, "dilations", rank, 1, 1, w.dilations)
         || !sizes_attr(n, "pads", 2 * rank, 0, 0, w.pads))
