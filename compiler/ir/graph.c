@@ -158,8 +158,9 @@ static bool arity_check(const Node *n) {
                 n->loc, "%s takes %d to %d inputs, here are %d", info->name, info->in_min, info->in_max, n->n_in);
         return false;
     }
-    for (int i = 0; i < info->in_min; i++)
-        if (!n->in[i] && n->op != OP_Loop) {    // only Loop has optional operands in front
+    const int needed = info->in_max < 0 ? n->n_in : info->in_min;       // of a list, each one
+    for (int i = n->op == OP_Loop ? 2 : 0; i < needed; i++)     // only Loop has optional operands in front
+        if (!n->in[i]) {
             diag_error(n->loc, "%s needs its input %d", info->name, i);
             return false;
         }

@@ -469,6 +469,7 @@ static bool node(Parser *p, Graph *g, int n_results, const Result *results) {
         } while (take(p, ","));
         if (!want(p, ")")) return false;
     }
+    while (in.n > op_table[op].in_min && !in.at[in.n - 1]) in.n--;      // absent at the end is not there
     if (op_table[op].n_out >= 0 && op_table[op].n_out != n_results)
         return fail(p, "%s has %d results", w, op_table[op].n_out);
     Node *n = graph_node(g, op, in.n, in.at, n_results);

@@ -44,6 +44,12 @@ static bool softmax_axis(Node *n, int64_t *axis) {
 }
 
 // ---------------------------------------------------------------- Softmax, LogSoftmax, Hardmax
+bool shape_softmax(Node *n) {
+    int64_t axis;
+    n->out[0]->type = n->in[0]->type;
+    return softmax_axis(n, &axis);
+}
+
 // x summed along axis, kept as 1. A short sum of bf16 is rounded after each addition, as the type's arithmetic says
 // and ONNX's reference does; in a long one its 8 bits would lose the terms, so that is rounded once, as every other
 // type is.

@@ -21,10 +21,14 @@ static bool same_type(const Node *n, const char *what, int i, const Value *a, co
     return false;
 }
 
+// One number, of whatever rank.
+static bool is_single(const Value *v) { return type_is_static(&v->type) && type_count(&v->type) == 1; }
+static bool is_flag(const Value *v) { return v->type.dtype == DT_BOOL && is_single(v); }
+
 bool shape_if(Node *n) {
     const Graph *yes = n->bodies[0], *no = n->bodies[1];
-    if (n->in[0]->type.dtype != DT_BOOL || yes->outputs.n != n->n_out || no->outputs.n != n->n_out) {
-        diag_error(n->loc, "If wants a bool condition and %d outputs from both branches; they give %d and %d",
+    if (!is_flag(n->in[0]) || yes->outputs.n != n->n_out || no->outputs.n != n->n_out) {
+        diag_error(n->loc, "If wants a single bool as condition and %d outputs from both branches; they give %d and %d",
             n->n_out, yes->outputs.n, no->outputs.n);
         return false;
     }
@@ -68,6 +72,28 @@ static bool measured_inside(const Graph *body, const Type *t) {
     return false;
 }
 
+// Are trips, condition and what the body has in their places single numbers of their kinds, and are carried values
+// inside what they are around the loop?
+static bool loop_operands(const Node *n, int carried) {
+    const Graph *b = n->bodies[0];
+    const Value *trips = n->in[0], *go = n->in[1], *number = b->inputs.at[0];
+    if ((trips && !(dtype_is_int(trips->type.dtype) && is_single(trips))) || (go && !is_flag(go))
+        || number->type.dtype != DT_I64 || !is_single(number) || !is_flag(b->inputs.at[1])
+        || !is_flag(b->outputs.at[0])) {
+        diag_error(n->loc, "Loop wants a number of iterations and bools as conditions, single ones, around its body "
+                           "and in it");
+        return false;
+    }
+    for (int i = 0; i < carried; i++) {
+        const Type *out = &n->in[2 + i]->type, *in = &b->inputs.at[2 + i]->type;
+        bool same = out->dtype == in->dtype && out->rank == in->rank;
+        for (int k = 0; same && k < in->rank; k++)
+            same = in->dim[k] == out->dim[k] || !dim_is_const(in->dim[k]) || !dim_is_const(out->dim[k]);
+        if (!same) return same_type(n, "carried value", i, n->in[2 + i], b->inputs.at[2 + i]);
+    }
+    return true;
+}
+
 bool shape_loop(Node *n) {
     const Graph *b = n->bodies[0];
     int carried = n->n_in - 2, scanned = n->n_out - carried;
@@ -78,6 +104,7 @@ bool shape_loop(Node *n) {
             carried, n->n_out, b->inputs.n, b->outputs.n);
         return false;
     }
+    if (!loop_operands(n, carried)) return false;
     for (int i = 0; i < carried; i++) {
         if (!same_type(n, "carried value", i, n->in[2 + i], b->outputs.at[1 + i])) return false;
         n->out[i]->type = b->outputs.at[1 + i]->type;

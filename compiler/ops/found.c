@@ -107,7 +107,8 @@ bool shape_suppress(Node *n) {
     bool fits = boxes->dtype == DT_F32 && scores->dtype == DT_F32 && boxes->rank == 3 && scores->rank == 3
         && boxes->dim[2] == 4;
     fits = fits && dims_agree(n, boxes->dim[0], scores->dim[0]) && dims_agree(n, boxes->dim[1], scores->dim[2]);
-    fits = fits && n->in[2]->type.dtype == DT_I64 && n->in[3]->type.dtype == DT_F32 && n->in[4]->type.dtype == DT_F32;
+    for (int i = 2; i < 5; i++)
+        fits = fits && n->in[i]->type.rank == 0 && n->in[i]->type.dtype == (i == 2 ? DT_I64 : DT_F32);
     if (!fits) {
         diag_error(n->loc, "wants boxes f32[batch,boxes,4] and scores f32[batch,classes,boxes], not %s and %s",
             value_type_text(n->in[0]), value_type_text(n->in[1]));

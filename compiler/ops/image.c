@@ -27,8 +27,12 @@ bool eval_image_size(const Node *n, Tensor *const *in, Tensor *const *out) {
 bool shape_image_decode(Node *n) {
     const int64_t *shape;
     if (!wants_bytes(n) || !op_ints(n, "shape", 3, &shape)) return false;
-    if (shape[2] != (node_int(n, "layout", 0) == BURN_IMAGE_GRAY ? 1 : 3))
-        bug("an image of %lld channels", (long long)shape[2]);
+    const int64_t layout = node_int(n, "layout", 0);
+    if (layout < BURN_IMAGE_RGB || layout > BURN_IMAGE_GRAY || shape[2] != (layout == BURN_IMAGE_GRAY ? 1 : 3)) {
+        diag_error(n->loc, "there are no images of layout %lld with %s channels", (long long)layout,
+            dim_text(n->graph->arena, n->graph, shape[2]));
+        return false;
+    }
     n->out[0]->type = type_make(DT_U8, 3, shape);
     return true;
 }

@@ -14,7 +14,7 @@ static bool reduced_axes(const Node *n, int rank, bool *reduced) {
     bool all = node_attr(n, "axes") == NULL;
     for (int i = 0; i < rank; i++) reduced[i] = all;
     for (int i = 0; i < count; i++) {
-        if (axes[i] < 0 || axes[i] >= rank) return false;
+        if (axes[i] < 0 || axes[i] >= rank || reduced[axes[i]]) return false;
         reduced[axes[i]] = true;
     }
     return true;
@@ -50,7 +50,8 @@ bool shape_reduce(Node *n) {
     bool logical = t.dtype == DT_BOOL && (n->op == OP_ReduceMax || n->op == OP_ReduceMin);     // any, all
     if (!logical && !op_numeric(n, n->in[0])) return false;
     if (!reduced_axes(n, t.rank, reduced)) {
-        diag_error(n->loc, "an axis to reduce is outside 0..%d of %s", t.rank - 1, value_type_text(n->in[0]));
+        diag_error(n->loc, "an axis to reduce is outside 0..%d of %s, or listed twice", t.rank - 1,
+            value_type_text(n->in[0]));
         return false;
     }
     drop_axes(&t, reduced, node_int(n, "keepdims", 1) != 0);

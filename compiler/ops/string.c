@@ -69,8 +69,11 @@ bool eval_string_match(const Node *n, Tensor *const *in, Tensor *const *out) {
     (void)n;
     for (int64_t i = 0; i < count; i++) {
         int64_t state = 0;
-        for (const char *s = string_at(in[0], i); *s; s++)
-            state = tensor_get_i(in[2], state * classes + tensor_get_i(in[1], (unsigned char)*s));
+        for (const char *s = string_at(in[0], i); *s; s++) {
+            const int64_t class = tensor_get_i(in[1], (unsigned char)*s);
+            if (state < 0 || state >= in[2]->type.dim[0] || class >= classes) return false;
+            state = tensor_get_i(in[2], state * classes + class);
+        }
         tensor_set_i(out[0], i, state);
     }
     return true;
@@ -256,7 +259,13 @@ bool shape_ngrams(Node *n) {
             diag_error(n->loc, "n-grams: input %d is %s", i, value_type_text(n->in[i]));
             return false;
         }
-    n->out[0]->type = type_make(DT_F32, 2, (Dim[]){ n->in[0]->type.dim[0], node_int(n, "columns", 0) });
+    const int64_t columns = node_int(n, "columns", 0), skips = node_int(n, "skips", 0);
+    if (columns < 0 || skips < 0 || skips > INT32_MAX || n->in[3]->type.dim[1] != 3) {
+        diag_error(n->loc, "n-grams: %lld columns, %lld skips and lengths %s", (long long)columns, (long long)skips,
+            value_type_text(n->in[3]));
+        return false;
+    }
+    n->out[0]->type = type_make(DT_F32, 2, (Dim[]){ n->in[0]->type.dim[0], columns });
     return true;
 }
 
@@ -275,15 +284,27 @@ static void count_grams(const int64_t *x, int64_t size, int64_t skips, const int
                 if (gram_at(x + at, step, pool + lengths[1] + k * length, length)) to[column[lengths[2] + k]]++;
 }
 
+// Do the n-grams of a length lie in the pool, and their columns in the result?
+static bool grams_fit(Tensor *const *in, const int64_t *lengths, int64_t end, int64_t columns) {
+    const int64_t pool = type_count(&in[1]->type), all = type_count(&in[2]->type), *column = in[2]->data;
+    if (lengths[0] < 1 || lengths[1] < 0 || lengths[1] > pool || lengths[2] < 0 || lengths[2] > end || end > all
+        || end - lengths[2] > (pool - lengths[1]) / lengths[0])
+        return false;
+    for (int64_t i = lengths[2]; i < end; i++)
+        if (column[i] < 0 || column[i] >= columns) return false;
+    return true;
+}
+
 bool eval_ngrams(const Node *n, Tensor *const *in, Tensor *const *out) {
     int64_t rows = in[0]->type.dim[0], size = in[0]->type.dim[1], columns = out[0]->type.dim[1],
             kinds = in[3]->type.dim[0], all = type_count(&in[2]->type);
     memset(out[0]->data, 0, (size_t)type_bytes(&out[0]->type));
     for (int64_t r = 0; r < rows; r++)
         for (int64_t k = 0; k < kinds; k++) {
-            const int64_t *lengths = (const int64_t *)in[3]->data + 3 * k;
+            const int64_t *lengths = (const int64_t *)in[3]->data + 3 * k, end = k + 1 < kinds ? lengths[5] : all;
+            if (!grams_fit(in, lengths, end, columns)) return false;
             count_grams((const int64_t *)in[0]->data + r * size, size, node_int(n, "skips", 0), in[1]->data,
-                in[2]->data, lengths, k + 1 < kinds ? lengths[5] : all, (float *)out[0]->data + r * columns);
+                in[2]->data, lengths, end, (float *)out[0]->data + r * columns);
         }
     return true;
 }
