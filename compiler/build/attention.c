@@ -138,7 +138,7 @@ Value *b_masked_attention(Graph *g, MaskedAttention *a) {
 static Value *sunk_softmax(Graph *g, Value *scores, Value *sink) {
     if (!scores || !sink) return NULL;
     const Dim *d = scores->type.dim;
-    sink = b_cast(g, sink, scores->type.dtype);
+    if (!(sink = b_cast(g, sink, scores->type.dtype))) return NULL;
     if (sink->type.rank == 1) sink = b_along(g, sink, 4, 1);
     Value *column = b_expand(g, sink, 4, (Dim[]){ d[0], d[1], d[2], 1 });
     Value *p = b_masked_softmax(g, b_concat(g, 3, 2, (Value *[]){ column, scores }), false);

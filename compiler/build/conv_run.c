@@ -183,6 +183,7 @@ Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win
     if (dtype_is_float(d) && dtype_size(d) == 2) {
         x = b_cast(g, x, DT_F32);
         w = b_cast(g, w, DT_F32);
+        if (!w) return NULL;
     }
     const Dim columns = dim_mul(g, outputs, taps), inner = dim_div(g, w->type.dim[0], group);
     w = b_transpose(g, b_reshape(g, w, 3, (Dim[]){ group, inner, columns }), (int[]){ 0, 2, 1 });

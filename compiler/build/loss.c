@@ -162,7 +162,8 @@ static Value *reduced(Formula *f, const LossRow *row, Value *const *in, const Lo
     Value *each = formula_value(f, "loss");
     const char *how = o->reduction ? o->reduction : "mean";
     bool classes = row->targets == TARGETS_CLASSES;
-    if (o->weight && !by_rows(row)) each = b_binary(g, OP_Mul, each, b_cast(g, o->weight, each->type.dtype));
+    if (each && o->weight && !by_rows(row))
+        each = b_binary(g, OP_Mul, each, b_cast(g, o->weight, each->type.dtype));
     if (!each) return NULL;
     if (!strcmp(how, "none")) {
         if (classes) return b_reduce(g, OP_ReduceSum, each, 1, (int64_t[]){ o->axis }, false);

@@ -91,7 +91,7 @@ static Value *float_zeros(OnnxNode *n, const Blocks *b, Value *x, Value *scale, 
     int64_t lo[MAX_RANK] = { 0 }, hi[MAX_RANK] = { 0 };
     Dim dims[MAX_RANK];
     hi[rank - 1] = b->blocks * b->size - b->k;
-    if (hi[rank - 1]) x = b_pad(n->g, x, lo, hi, NULL, NULL);
+    if (hi[rank - 1] && !(x = b_pad(n->g, x, lo, hi, NULL, NULL))) return NULL;
     memcpy(dims, x->type.dim, sizeof dims);
     dims[rank - 1] = b->blocks;
     dims[rank] = b->size;
