@@ -39,6 +39,14 @@ bool c_is_file_name(const char *model, const char *s) {
 
 static bool is_share(const char *s) { return !strcmp(s, "part") || !strcmp(s, "first") || !strcmp(s, "last"); }
 
+// Of functions that hand a kernel over (gpu/steps.c).
+static bool is_handed(const char *s) {
+    static const char *const names[] = { "gpu", "kernel", "operands", "points", "each", "groups", "numbers" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!strcmp(s, names[i])) return true;
+    return !strncmp(s, "instead", 7);
+}
+
 void c_add_param(CFile *g, KernelText *k, Value *v, bool written) {
     for (int i = k->first_shared; i < k->n_params; i++)
         if (c_is_param(k, i, v)) {
@@ -48,7 +56,7 @@ void c_add_param(CFile *g, KernelText *k, Value *v, bool written) {
     const char *base = v->name && *v->name ? name_c(g->arena, v->name) : arena_printf(g->arena, "v%d", v->id);
     if (strlen(base) > 32) base = name_c(g->arena, base + strlen(base) - 32);
     if (k->prefix) base = arena_printf(g->arena, "%s%s", k->prefix, base);
-    else if (reserved(base) || c_is_file_name(g->model, base)
+    else if (reserved(base) || c_is_file_name(g->model, base) || (g->handover && is_handed(base))
         || (is_share(base) && (k->kernel->parts > 1 || k->kernel->strips)))
         base = arena_printf(g->arena, "%s_", base);
     const char *name = base;

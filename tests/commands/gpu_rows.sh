@@ -184,6 +184,20 @@ for model in ints_window ints_strided ints_scores; do
     silent '^  loop .* r[0-9]+ .*r[0-9]+\]$'
 done
 
+# ---- values that are called as what hands a kernel over
+cat >names.txt <<'END'
+graph g(%0 kernel: f32[n,8], %1 groups: f32[n,8], %2 instead: f32[n,8]) {
+  %3 = Mul(%0, %1)
+  %4 = Sub(%3, %2)
+  %5 = Exp(%4)
+  %6 = Transpose(%5) {perm=[1,0]}
+  return %4 points, %5 each, %6 operands
+}
+END
+status 0 "names" "$burncc" names.txt --target vulkan --dim n=1..9 -o names.c --quiet
+status 0 "they do not meet its locals" ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only \
+    -I"$here/../../runtime" names.c
+
 # ---- what a run is made of: copies of an output that is large beside the work
 status 0 "bench" "$burncc" bench softmax_short/model.onnx --target vulkan --seconds 0.2
 says '^median_ms=[0-9.e-]+ min_ms=[0-9.e-]+ device_ms=[0-9.e-]+ copies_ms=[0-9.e-]+ host_ms=[0-9.e-]+ gflops='
