@@ -178,9 +178,9 @@ Value *b_over_space(Graph *g, Op op, Value *x);         // reduces the spatial a
 // ---------------------------------------------------------------- build/conv_run.c: the same where sizes are symbolic
 // The window's kernel is that of w, its pads are those that it has or, with `same`, what makes the output that large.
 Value *b_convolve_run(Graph *g, Value *x, Value *w, const Window *win, int64_t group);
-// size: of the result, by the pads that it takes, NULL: by the window's pads
-Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win, const int64_t *size,
-    const int64_t *output_padding, int64_t group);
+// size: of the result, with i64 scalars of padding before it, NULL: with the pads that it takes; NULL: by the window's
+Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win, const Dim *size,
+    Value *const *before, const int64_t *output_padding, int64_t group);
 Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w);  // dims: of the image, then of the block
 
 // ---------------------------------------------------------------- build/matrix.c

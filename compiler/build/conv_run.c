@@ -147,14 +147,14 @@ Value *b_col2im_run(Graph *g, Value *x, const Dim *dims, const Window *w) {
 
 // ---------------------------------------------------------------- transposed convolution
 
-// Of x's axis i; size: what the result is asked to have, else NULL.
-static Axis transposed_axis(
-    Graph *g, const Value *x, Dim kernel, const Window *w, int i, const int64_t *size, int64_t more) {
+// Of x's axis i; size: what the result is to have, else NULL; before: the padding, NULL: what follows.
+static Axis transposed_axis(Graph *g, const Value *x, Dim kernel, const Window *w, int i, const Dim *size,
+    Value *const *before, int64_t more) {
     const Dim places = x->type.dim[2 + i], spread = dim_mul(g, places, w->strides[i]);
     Axis a = { .kernel = kernel, .places = places, .count = b_number(g, places) };
     if (size || w->same) {
         a.image = size ? size[i] : spread;
-        a.before = same_before(g, w, i, &a, more, w->same == 1);
+        a.before = before ? before[i] : same_before(g, w, i, &a, more, w->same == 1);
         return a;
     }
     more += 1 - w->strides[i] - w->pads[i] - w->pads[w->rank + i];
@@ -164,8 +164,8 @@ static Axis transposed_axis(
 }
 
 // The weights make columns [n, outputs * taps, space] of the pixels. Those of 16 bits are sums of 32 bits in between.
-Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win, const int64_t *size,
-    const int64_t *output_padding, int64_t group) {
+Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win, const Dim *size,
+    Value *const *before, const int64_t *output_padding, int64_t group) {
     const int rank = win->rank;
     const DType d = x->type.dtype;
     const Dim batch = x->type.dim[0], outputs = w->type.dim[1];
@@ -176,7 +176,7 @@ Value *b_convolve_transposed_run(Graph *g, Value *x, Value *w, const Window *win
             g, "%lld channels do not divide into %lld groups", (long long)w->type.dim[0], (long long)group);
     Axis axes[MAX_RANK];
     for (int i = 0; i < rank; i++) {
-        axes[i] = transposed_axis(g, x, w->type.dim[2 + i], win, i, size, output_padding[i]);
+        axes[i] = transposed_axis(g, x, w->type.dim[2 + i], win, i, size, before, output_padding[i]);
         taps = dim_mul(g, taps, axes[i].kernel);
         space = dim_mul(g, space, axes[i].places);
     }

@@ -191,6 +191,7 @@ bool onnx_static(OnnxNode *n, const Value *v, const char *what);
 // ---------------------------------------------------------------- ops/window.c
 // kernel: sizes when attribute kernel_shape is absent, or NULL; symbolic ones leave auto_pad to the operation
 bool onnx_window(OnnxNode *n, const Value *x, const Dim *kernel, Window *w);
+Value *onnx_transposed_by(OnnxNode *n, int pads, int bias);          // ConvTranspose by input pads, which the run knows
 Value *onnx_convolution(OnnxNode *n, Value *x, Value *w, const Window *win);    // w of constant or symbolic sizes
 
 // ---------------------------------------------------------------- ops/sequence.c

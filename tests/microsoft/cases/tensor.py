@@ -35,6 +35,8 @@ for name, pads, more in (("pads", [1, 0, 1, 1], {}), ("strides", [0, 1, 1,
                                                                   0], {"strides": [2, 2], "output_padding": [1, 0]})):
     add(name, "ConvTransposeWithDynamicPads",
         [r.f(1, 4, 5, 6), r.f(4, 3, 3, 2), np.array(pads), r.f(3)], constant=(2, ), kernel_shape=[3, 2], **more)
+    add(f"{name}_run", "ConvTransposeWithDynamicPads",
+        [r.f(1, 4, 5, 6), r.f(4, 3, 3, 2), np.array(pads), r.f(3)], kernel_shape=[3, 2], **more)
 
 # ---- what ai.onnx had before its first version was settled
 add("plain", "Affine", [r.f(3, 5)], domain="", opset=9, alpha=2.0, beta=0.5, expect=lambda x: [2 * x + np.float32(0.5)])

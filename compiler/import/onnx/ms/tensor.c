@@ -4,7 +4,7 @@
 //
 // In: an OnnxNode. Out: gathers, maps, reductions and products. Where ai.onnx has the same operator its builder makes
 // it, as of the newest version.
-#include "import/onnx/onnx.h"
+#include "import/onnx/run/measure.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,6 +52,7 @@ Value *onnx_ms_conv_transpose(OnnxNode *n) {
     int64_t pads[2 * MAX_RANK];
     int count;
     if (!onnx_inputs(n, 2)) return NULL;
+    if (!onnx_knows(n, 2)) return onnx_transposed_by(n, 2, 3);
     Value *in[3] = { n->in[0], n->in[1], onnx_optional(n, 3) };
     OnnxNodeDef def = *n->def;
     OnnxAttr *attrs = NEW_ARRAY(n->g->arena, OnnxAttr, def.n_attrs + 1);

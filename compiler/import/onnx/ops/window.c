@@ -137,11 +137,30 @@ static bool transposed_pads(OnnxNode *n, const Value *x, Window *w, const int64_
     return true;
 }
 
-Value *onnx_conv_transpose(OnnxNode *n) {
-    if (!onnx_inputs(n, 2) || !b_weight_fits(n->g, n->in[0], n->in[1])) return NULL;
-    Value *x = n->in[0], *weight = n->in[1];
+// The sizes of the result, where the pads (lo.., hi..) are values of the run.
+static bool padded_sizes(OnnxNode *n, const Window *w, Value *pads, const int64_t *more, Value **before, Dim *size) {
+    Value *v[MAX_RANK];
+    Dim most[MAX_RANK];
+    for (int i = 0; i < w->rank; i++) {
+        Dim places = n->in[0]->type.dim[2 + i], kernel = n->in[1]->type.dim[2 + i];
+        Dim reach = dim_mul(n->g, dim_sub(n->g, kernel, 1), w->dilations[i]);
+        most[i] = dim_add(n->g, dim_mul(n->g, places, w->strides[i]), reach);
+        most[i] = dim_offset(n->g, most[i], 1 + more[i] - w->strides[i]);
+        before[i] = b_item(n->g, pads, i);
+        v[i] = B_MAP(n->g, "x - y - z", "x y z", b_number(n->g, most[i]), before[i], b_item(n->g, pads, w->rank + i));
+    }
+    Value *sizes = b_joined(n->g, w->rank, v);
+    for (int i = 0; i < w->rank; i++)
+        if (!onnx_measure(n, sizes, i, 0, 2 + i, 0, most[i], &size[i])) return false;
+    return true;
+}
+
+static Value *transposed(OnnxNode *n, Value *pads) {
+    if (!b_weight_fits(n->g, n->in[0], n->in[1])) return NULL;
+    Value *x = n->in[0], *weight = n->in[1], *before[MAX_RANK];
     Window w = { .rank = x->type.rank - 2, .same = same_of(n) };
     int64_t output_padding[MAX_RANK];
+    Dim size[MAX_RANK];
     const int64_t group = onnx_int(n, "group", 1), *shape;
     bool known = type_is_static(&weight->type);
     memcpy(w.kernel, weight->type.dim + 2, sizeof *w.kernel * (size_t)w.rank);
@@ -152,11 +171,22 @@ Value *onnx_conv_transpose(OnnxNode *n) {
     if (!sizes_attr(n, "pads", 2 * w.rank, 0, -MAX_EXTENT, w.pads)
         || !sizes_attr(n, "output_padding", w.rank, 0, 0, output_padding) || !output_shape(n, w.rank, &shape))
         return NULL;
+    if (pads && pads->type.dim[0] != 2 * w.rank)
+        return onnx_fail(n, "%lld pads for %d axes", (long long)pads->type.dim[0], w.rank);
+    if (pads && !padded_sizes(n, &w, pads, output_padding, before, size)) return NULL;
     for (int i = 0; i < w.rank; i++) known = known && (!shape || dim_is_const(x->type.dim[2 + i]));
-    if (!known)
-        return add_bias(n, b_convolve_transposed_run(n->g, x, weight, &w, shape, output_padding, group), 2);
+    if (pads) return b_convolve_transposed_run(n->g, x, weight, &w, size, before, output_padding, group);
+    if (!known) return b_convolve_transposed_run(n->g, x, weight, &w, shape, NULL, output_padding, group);
     if ((shape || w.same) && !transposed_pads(n, x, &w, shape, output_padding)) return NULL;
-    return add_bias(n, b_convolve_transposed(n->g, x, weight, &w, output_padding, group), 2);
+    return b_convolve_transposed(n->g, x, weight, &w, output_padding, group);
+}
+
+Value *onnx_conv_transpose(OnnxNode *n) { return onnx_inputs(n, 2) ? add_bias(n, transposed(n, NULL), 2) : NULL; }
+
+Value *onnx_transposed_by(OnnxNode *n, int pads, int bias) {
+    int count;
+    Value *list = onnx_list(n, pads, "pads", &count);
+    return list ? add_bias(n, transposed(n, list), bias) : NULL;
 }
 
 // Columns [N, C*k, L] back to an image [N, C, size...]: overlapping elements add up, of bools any.

@@ -17,10 +17,6 @@ bool onnx_knows(const OnnxNode *n, int i);              // input i is absent, or
 // ---------------------------------------------------------------- run/measure.c: sizes that the program computes
 #define NO_LIMIT INT64_MAX
 Value *onnx_list(OnnxNode *n, int i, const char *what, int *count);             // input i as i64[count]
-Value *onnx_item(OnnxNode *n, Value *list, int at);     // an element of it, rank 0
-Value *onnx_number(OnnxNode *n, Dim d);                 // a dimension as i64, rank 0
-Value *onnx_numbers(OnnxNode *n, int count, const Dim *d);           // i64[count]
-Value *onnx_joined(OnnxNode *n, int count, Value *const *items);     // scalars as i64[count]
 // Element `at` of the i64 list as a dimension: a constant or an expression of symbols where it is known, else a
 // measured symbol of least..limit (or at most what output `out`, -1: none, is declared with in dimension `axis`; or
 // what --dim says; or, with a note, the largest size that the model has anywhere). False with a diagnostic.
@@ -29,9 +25,6 @@ bool onnx_measure(OnnxNode *n, Value *list, int at, int out, int axis, int64_t l
 int64_t onnx_bound(OnnxNode *n, int out, int axis);
 // output 0's dimensions; limits NULL: none known
 bool onnx_measure_all(OnnxNode *n, Value *list, int count, const Dim *limits, Dim *dims);
-// elements start, start + step, ... along axis; step NULL: 1
-Value *onnx_take(OnnxNode *n, Value *x, int axis, Value *start, Value *step, Dim size);
-Value *onnx_normal_axes(OnnxNode *n, Value *axes, int rank);         // negative ones counted from the end
 // graph.c: of an output, as the model's value infos say; NULL: nothing
 const EndDim *onnx_declared_dim(const OnnxNode *n, int out, int axis);
 const DimOption *onnx_dim_option(const OnnxNode *n, const char *name);
