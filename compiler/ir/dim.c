@@ -462,7 +462,7 @@ static int64_t term_upper(const Graph *g, const Term *term) {
         for (int j = 0; j < term->n; j++)
             if (j != k) rest.atom[rest.n++] = term->atom[j];
         if (each < 1 || !term_divide(&rest, &by)) continue;
-        rest.coef = (rest.coef + each - 1) / each;
+        rest.coef = rest.coef / each + (rest.coef % each > 0);      // rounded up
         int64_t other = times(dim_upper(g, a->num), term_upper(g, &rest));
         if (other < hi) hi = other;
     }

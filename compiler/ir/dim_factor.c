@@ -31,7 +31,8 @@ static bool sum_times(const Sum *x, const Sum *y, Sum *out) {
         for (int k = 0; k < y->n && !out->large; k++) {
             const Term *p = &x->terms[i], *q = &y->terms[k];
             Term t = { 0 };
-            out->large = __builtin_mul_overflow(p->coef, q->coef, &t.coef) || p->n + q->n > MAX_FACTORS;
+            out->large = __builtin_mul_overflow(p->coef, q->coef, &t.coef) || t.coef == INT64_MIN
+                || p->n + q->n > MAX_FACTORS;
             if (out->large) return false;
             term_factors(p, q, &t);
             sum_add(out, t);
@@ -39,12 +40,16 @@ static bool sum_times(const Sum *x, const Sum *y, Sum *out) {
     return !out->large;
 }
 
+// No coefficient is INT64_MIN, so that each can be negated.
 static bool factor_sum(const Graph *g, Factor f, Sum *out) {
+    if (f.c == INT64_MIN) return false;
     sum_of(graph_root(g), f.m == 1 ? 0 : f.m, out);
     if (f.m == 1) sum_add(out, (Term){ .coef = f.c });
     else
         for (int i = 0; i < out->n; i++)
-            if (__builtin_mul_overflow(out->terms[i].coef, f.c, &out->terms[i].coef)) return false;
+            if (__builtin_mul_overflow(out->terms[i].coef, f.c, &out->terms[i].coef)
+                || out->terms[i].coef == INT64_MIN)
+                return false;
     return !out->large;
 }
 

@@ -203,8 +203,8 @@ static bool pin_required(Graph *g) {
         int64_t coef, rest, size = dim_is_const(a) ? a : b;
         if (dim_is_const(a) == dim_is_const(b)) continue;
         Symbol *s = lone_symbol(g, of, &coef, &rest);
-        if (!s || (size - rest) % coef) continue;
-        size = (size - rest) / coef;
+        if (!s || __builtin_sub_overflow(size, rest, &size) || size % coef) continue;
+        size /= coef;
         if (size < s->lo || size > s->hi) continue;
         s->lo = s->hi = size;
         any = true;
