@@ -176,17 +176,25 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                         burn_vf_muladd2(&sum[i][s], row[i] + k + s * LANES, a + k + s * LANES);
                 }
             }
+            for (ptrdiff_t k = K - K % (STEPS * LANES); k + LANES <= K; k += LANES) {
+                BURN_UNROLL
+                for (int i = 0; i < ROWS; i++)
+                    burn_vf_muladd2(&sum[i][0], row[i] + k, a + k);
+            }
+            float total[ROWS];
             BURN_UNROLL
             for (int i = 0; i < ROWS; i++) {
-                const ptrdiff_t n = n0 + i * apart;
-                float total = 0.0f;
-                for (ptrdiff_t k = K - K % (STEPS * LANES); k < K; k++)
-                    total += row[i][k] * a[k];
+                total[i] = 0.0f;
                 BURN_UNROLL
                 for (int s = 0; s < STEPS; s++)
-                    total += burn_vf_sum(&sum[i][s]);
-                if (n < n_last)
-                    c[n] = EPILOGUE(total, b, 0, n);
+                    total[i] += burn_vf_sum(&sum[i][s]);
+            }
+            for (ptrdiff_t n = n0, i = 0; n < n_last; n += apart, i++) {
+                BURN_ROW
+                const float *const rest = B + b * BB + n * LB;
+                for (ptrdiff_t k = K - K % LANES; k < K; k++)
+                    total[i] += rest[k] * a[k];
+                c[n] = EPILOGUE(total[i], b, 0, n);
             }
         }
 #endif

@@ -72,9 +72,9 @@
 // end holes
 
 /* Tiles t0 to t1 of images from X on, through B'. A function of its own: its pointers would take registers of the
- * products. image: XN, which kernels that share the code have as an argument. */
-BURN_OUTLINE void INPUTS(const float *restrict X, ptrdiff_t image, float *restrict v, ptrdiff_t step,
-                         const float *zeros, float *restrict half, ptrdiff_t t0, ptrdiff_t t1)
+ * products. image, down, right: XN, XH, XW, which kernels that share the code have as arguments. */
+BURN_OUTLINE void INPUTS(const float *restrict X, ptrdiff_t image, ptrdiff_t down, ptrdiff_t right, float *restrict v,
+                         ptrdiff_t step, const float *zeros, float *restrict half, ptrdiff_t t0, ptrdiff_t t1)
 {
     enum { SIZE_H = TH + KH - 1, SIZE_W = TW + KW - 1, ACROSS = (OW + TW - 1) / TW,
            IMAGE = (OH + TH - 1) / TH * ACROSS };
@@ -86,8 +86,8 @@ BURN_OUTLINE void INPUTS(const float *restrict X, ptrdiff_t image, float *restri
         run = run < BURN_WINO_RUN ? run : BURN_WINO_RUN;
         for (ptrdiff_t i = 0; i < SIZE_H; i++) {
             const bool inside = top + i >= 0 && top + i < IH;
-            row[i] = inside ? X + n * image + (top + i) * XH : zeros;
-            apart[i] = inside ? XW : 0;
+            row[i] = inside ? X + n * image + (top + i) * down : zeros;
+            apart[i] = inside ? right : 0;
         }
         burn_wino_in(SIZE_H, SIZE_W, TW, run, v + (t - t0) * VP, VP, step, row, apart, left, IW, zeros, IC, half);
     }
@@ -126,7 +126,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         block = end_unit - unit < block ? end_unit - unit : block;
         const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
         if (first_panel < end_panel)
-            INPUTS(X + n0 * XN, XN, v, V_STEP, zeros, half, t0, t1);
+            INPUTS(X + n0 * XN, XN, XH, XW, v, V_STEP, zeros, half, t0, t1);
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
             const ptrdiff_t width = OC - panel * PANEL < PANEL ? OC - panel * PANEL : PANEL;
             for (ptrdiff_t i = 0; i < POINTS; i++)

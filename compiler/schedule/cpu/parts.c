@@ -423,7 +423,7 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
         if (contraction) shared_hole(a, k, "PART_COLUMNS", grid.across);
         else if (k->template == &template_conv || k->template == &template_winograd)
             shared_hole(a, k, "PART_PANELS", grid.across);
-        if (k->template == &template_gemm) hole(a, k, "PART_AXIS", axis);
+        if (k->template == &template_gemm) shared_hole(a, k, "PART_AXIS", axis);
         if (w.nests) block_holes(a, k, o, &grid);
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;

@@ -17,9 +17,10 @@ int64_t template_conv_growth(const Graph *g, const Kernel *k, const Options *o) 
     return w.preferred ? (winograd_points(&l.conv, w.tile) - taps) * l.conv.ic * l.conv.oc * (int64_t)sizeof(float) : 0;
 }
 
-// `hole`: of channels and strides, template_hole_dim where the template takes any expressions for them
-static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l,
-    void (*hole)(Arena *a, Kernel *k, const char *name, int64_t value)) {
+typedef void PutHole(Arena *a, Kernel *k, const char *name, int64_t value);
+
+// `stride`, `hole`: of the input's strides, and of channels; template_hole_dim where the template takes any expressions
+static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l, PutHole *stride, PutHole *hole) {
     const ConvShape *s = &l->conv;
     template_hole_dim(a, k, "N", k->conv.batch);
     template_hole3(a, k, "I", s->in);
@@ -28,11 +29,11 @@ static void hole_shape(Arena *a, Kernel *k, const ConvLayout *l,
     template_hole3(a, k, "S", s->stride);
     template_hole3(a, k, "D", s->dilation);
     template_hole3(a, k, "P", s->pad);
-    hole(a, k, "XD", l->xd);
-    hole(a, k, "XH", l->xh);
-    hole(a, k, "XW", l->xw);
+    stride(a, k, "XD", l->xd);
+    stride(a, k, "XH", l->xh);
+    stride(a, k, "XW", l->xw);
     template_hole_dim(a, k, "XN", k->conv.x_batch);
-    hole(a, k, "XC", l->xc);
+    stride(a, k, "XC", l->xc);
     hole(a, k, "YC", l->yc);
     template_hole(a, k, "G", s->groups);
     hole(a, k, "IC", s->ic);
@@ -59,7 +60,7 @@ static bool plan_direct(Arena *a, Kernel *k, const Options *o, const ConvLayout 
     if (o->train_memory) conv_within(&l, o->train_memory / 8, &t);
     k->choice = tune_text(a, &tune_direct, &t);
     k->template = &template_conv;
-    hole_shape(a, k, &l, template_hole_dim);
+    hole_shape(a, k, &l, template_hole_dim, template_hole_dim);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
@@ -89,7 +90,7 @@ static bool plan_taps(Arena *a, Kernel *k, const Options *o, const ConvLayout *l
     if (r ? !(tune_parse(&tune_taps, r->choice, &t) && taps_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_taps, &t);
     k->template = &template_conv_taps;
-    hole_shape(a, k, l, template_hole);
+    hole_shape(a, k, l, template_hole, template_hole);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "MF", t.mf);
     template_hole(a, k, "NV", t.nv);
@@ -119,7 +120,7 @@ static bool plan_pixel_pairs(Arena *a, Kernel *k, const Options *o, const ConvLa
     if (r ? !(tune_parse(&tune_pairs, r->choice, &t) && pairs_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_pairs, &t);
     k->template = &template_conv_pairs;
-    hole_shape(a, k, l, template_hole);
+    hole_shape(a, k, l, template_hole, template_hole);
     template_hole(a, k, "MR", t.mr);
     template_hole(a, k, "RC", t.rc);
     k->scratch_bytes = (int64_t)conv_pairs_scratch_bytes(l, &t);
@@ -151,7 +152,7 @@ static bool plan_winograd(Arena *a, Kernel *k, const Options *o, const ConvLayou
     if (r ? !(tune_parse(&tune_winograd, r->choice, &t) && winograd_fits(l, &t)) : !t.preferred) return false;
     k->choice = tune_text(a, &tune_winograd, &t);
     k->template = &template_winograd;
-    hole_shape(a, k, l, template_hole);
+    hole_shape(a, k, l, template_hole_dim, template_hole);
     template_hole(a, k, "TH", t.tile.h);
     template_hole(a, k, "TW", t.tile.w);
     template_hole(a, k, "MR", t.mr);
@@ -184,7 +185,7 @@ static bool plan_depthwise(Arena *a, Kernel *k, const Options *o, const ConvLayo
     if (r && !(tune_parse(&tune_depthwise, r->choice, &t) && depthwise_fits(l, &t))) return false;
     k->choice = tune_text(a, &tune_depthwise, &t);
     k->template = &template_conv_dw;
-    hole_shape(a, k, l, template_hole);
+    hole_shape(a, k, l, template_hole, template_hole);
     template_hole(a, k, "MULT", l->conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
@@ -205,7 +206,7 @@ void plan_planes(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     ConvPlanesTiles t = conv_planes_tiles(&l.conv, &target);
     k->choice = tune_text(a, &tune_planes, &t);
     k->template = &template_conv_planes;
-    hole_shape(a, k, &l, template_hole);
+    hole_shape(a, k, &l, template_hole, template_hole);
     template_hole(a, k, "MULT", l.conv.oc);
     template_hole(a, k, "BR", t.br);
     template_hole(a, k, "BF", t.bf);
