@@ -35,6 +35,7 @@ enum {
 // from where it is made to where it is read last; earlier: the buffer's span before, -1: none
 typedef struct Span { int buffer, first, last, earlier; } Span;
 typedef struct Use { int buffer; bool makes; } Use;     // makes: its only maker writes it
+typedef struct Reuse { int in, out; } Reuse;            // of a step's uses: an operand, a result of as many bytes
 // over: bytes above the target, summed over the moments; at: the worst one
 typedef struct Cost { int64_t peak; double over; int at; } Cost;
 typedef VEC(int) Sequence;                              // steps in the order in which they run
@@ -55,6 +56,8 @@ typedef struct Search {
     int *first_write, *last_write;                      // by buffer: the steps; -1: none
     int64_t *bytes;                                     // by buffer: of the workspace
     Use *uses; int *uses_of;                            // of all steps; by step: where its begin
+    VEC(Reuse) reuses; int *reuses_of;                  // the same of what results may lie over
+    int64_t *scratch;                                   // by step
     // of the sequence that was measured last
     Span *spans; int n_spans;
     int *span_of;                                       // by use, in order
@@ -110,28 +113,34 @@ static void read_steps(Search *c, const Plan *p, const Rates *rates) {
     }
 }
 
+static void read_reuses(Search *c) {
+    for (int i = 0; i < c->s->n; i++) {
+        const Step *s = &c->s->at[i];
+        c->scratch[i] = s->scratch;
+        for (int r = 0; r < s->reuse.n; r++) {
+            int in = 0;
+            while (in < s->uses.n && s->uses.at[in].buffer != s->reuse.at[r]) in++;
+            for (int j = 0; j < s->uses.n && in < s->uses.n; j++)
+                if (s->uses.at[j].write && c->bytes[s->uses.at[j].buffer] == c->bytes[s->reuse.at[r]])
+                    VEC_PUSH(c->a, c->reuses, ((Reuse){ in, j }));
+        }
+        c->reuses_of[i + 1] = c->reuses.n;
+    }
+}
+
 static bool runs_again(const Search *c, int step) {
     return c->may_again[step] && (!c->only_loops || c->is_loop[step]);
 }
 
 // ---------------------------------------------------------------- what a sequence needs
-static int span_at(const Search *c, const Step *s, int use, int buffer) {
-    for (int j = 0; j < s->uses.n; j++)
-        if (s->uses.at[j].buffer == buffer) return c->span_of[use + j];
-    return -1;
-}
-
 // Bytes that the step's result takes over from an operand (memory.c does it for what runs once).
-static int64_t reused(const Search *c, int step, int at, int use) {
-    const Step *s = &c->s->at[step];
-    for (int i = 0; i < s->reuse.n && c->times[step] == 1; i++) {
-        const Span *in = &c->spans[span_at(c, s, use, s->reuse.at[i])];
-        bool dies = in->last == at && in == &c->spans[c->open[in->buffer]];
-        for (int j = 0; dies && j < s->uses.n; j++) {
-            const Span *out = &c->spans[c->span_of[use + j]];
-            int64_t bytes = c->bytes[out->buffer];
-            if (s->uses.at[j].write && out->first == at && bytes == c->bytes[in->buffer]) return bytes;
-        }
+static int64_t reused(const Search *c, int step, int at, const int *span_of) {
+    for (int i = c->reuses_of[step]; i < c->reuses_of[step + 1]; i++) {
+        const Reuse *r = &c->reuses.at[i];
+        const int in = span_of[r->in];
+        const Span *s = &c->spans[in];
+        if (s->last == at && in == c->open[s->buffer] && c->spans[span_of[r->out]].first == at)
+            return c->bytes[s->buffer];
     }
     return 0;
 }
@@ -178,9 +187,13 @@ static Cost measure(Search *c, const Sequence *q) {
         c->change[c->spans[i].last + 1] -= bytes;
     }
     int64_t alive = 0;
-    for (int at = 0, use = 0; at < q->n; use += c->s->at[q->at[at++]].uses.n) {
+    const int *span_of = c->span_of;
+    for (int at = 0; at < q->n; at++) {
+        const int step = q->at[at];
         alive += c->change[at];
-        int64_t now = c->now[at] = alive + c->s->at[q->at[at]].scratch - reused(c, q->at[at], at, use);
+        int64_t now = c->now[at] = alive + c->scratch[step];
+        if (c->times[step] == 1) now = c->now[at] -= reused(c, step, at, span_of);
+        span_of += c->uses_of[step + 1] - c->uses_of[step];
         if (now > c->target) cost.over += (double)(now - c->target);
         if (now <= cost.peak) continue;
         cost.peak = now;
@@ -380,6 +393,8 @@ static Search *search_new(Arena *a, Plan *p, const Rates *rates) {
     for (int i = 0; i < n; i++) uses += c->s->at[i].uses.n;
     c->uses = NEW_ARRAY(a, Use, uses + 1);
     c->uses_of = NEW_ARRAY(a, int, n + 1);
+    c->reuses_of = NEW_ARRAY(a, int, n + 1);
+    c->scratch = NEW_ARRAY(a, int64_t, n + 1);
     c->bytes = NEW_ARRAY(a, int64_t, buffers);
     c->maker = NEW_ARRAY(a, int, buffers);
     c->first_write = NEW_ARRAY(a, int, buffers);
@@ -390,6 +405,7 @@ static Search *search_new(Arena *a, Plan *p, const Rates *rates) {
     c->now = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
     c->change = NEW_ARRAY(a, int64_t, LENGTH * n + MOST_AGAIN + 2);
     read_steps(c, p, rates);
+    read_reuses(c);
     return c;
 }
 
