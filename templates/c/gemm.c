@@ -177,6 +177,10 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                 for (ptrdiff_t m0 = 0; m0 < M; m0 += block) {
                     const ptrdiff_t m1 = m0 + block < M ? m0 + block : M;
 #endif
+#if B_PACKED /* the tiles that pass over a panel bring the next one near, each its share */
+                    const ptrdiff_t tiles = (m1 - m0 + ROWS - 1) / ROWS, share = (PANEL * 4 + tiles - 1) / tiles,
+                        apart = share < 64 ? share : 64;
+#endif
                     const float *row0 = A + b * AB + (m0 - a_at) * AM + k0 * AK;
 #if PACK_A
                     burn_pack_rows(rows, row_step, ROWS, row0, AM, AK, m1 - m0, depth);
@@ -213,10 +217,13 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                             const ptrdiff_t bk = kept ? WIDTH : BK;
 #endif
 #if B_PACKED
-                            const float *const ahead = column + ((m - m0) / ROWS < NV
-                                                                 ? K * PANEL + (m - m0) / ROWS * depth * 16 : 0);
+                            const char *const next =
+                                (const char *)(column + (n1 - n0 > PANEL ? (ptrdiff_t)K : depth) * PANEL);
+                            const float *const ahead =
+                                (const float *)(const void *)(next + (m - m0) / ROWS * depth * apart);
 #else
                             const float *const ahead = 0;
+                            const ptrdiff_t apart = 64;
 #endif
                             float tile[ROWS * WIDTH];
                             float *const c_tile = C + b * CB + (m - c_at) * CM + n, *const out = to_c ? c_tile : tile;
@@ -226,20 +233,20 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
 #if PACK_B == 2
                             if (keeps)
                                 burn_tile_keep(ROWS, NV, depth, row0, am, ak, column, BK, out, to_c ? CM : WIDTH,
-                                               !first, column, panels);
+                                               !first, panels);
                             else
 #endif
 #if M_FIXED
-                            burn_tile_at(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
-                                         row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH, !first,
-                                         ahead);
+                            burn_tile_apart(ROWS, ROWS_EDGE, NV, column_edge ? VECTORS_EDGE : NV, row_edge, depth,
+                                            row0 + (m - m0) * row_step, am, ak, column, bk, out, to_c ? CM : WIDTH,
+                                            !first, ahead, apart);
 #else
                             const float *const a_tile = row0 + (m - m0) * row_step;
                             const int vectors = column_edge ? VECTORS_EDGE : NV;
                             const ptrdiff_t cm = to_c ? CM : WIDTH, fours = row_edge ? count / 4 * 4 : 0;
                             if (!row_edge)
-                                burn_tile_at(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm,
-                                             !first, ahead);
+                                burn_tile_apart(ROWS, 0, NV, vectors, 0, depth, a_tile, am, ak, column, bk, out, cm,
+                                                !first, ahead, apart);
                             for (ptrdiff_t i = 0; i < fours; i += 4)
                                 burn_tile_at(4, 0, NV, vectors, 0, depth, a_tile + i * am, am, ak, column, bk,
                                              out + i * cm, cm, !first, column);

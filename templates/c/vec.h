@@ -186,11 +186,12 @@ BURN_INLINE void burn_vf_put(float *p, burn_vf *sum)
     burn_vf_store(p, *sum);
 }
 
-/* burn_tile below. With `keep`, b's columns are copied there as they are read, so that the next tile finds them in a
- * line, and what lies beside them is brought near instead of `ahead`. */
-BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
-                                const float *b,
-                                ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead, float *keep)
+/* burn_tile below, with `apart` bytes of `ahead` from step to step: a line at each step is more than a core has under
+ * way where memory is far. With `keep`, b's columns are copied there as they are read, so that the next tile finds them
+ * in a line, and what lies beside them is brought near instead of `ahead`. */
+BURN_INLINE void burn_tile_steps(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                                 const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead,
+                                 ptrdiff_t apart, float *keep)
 {
     BURN_CONTRACT
     const bool own = __builtin_constant_p(ahead == NULL) && ahead == NULL;
@@ -203,7 +204,7 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
     }
     for (ptrdiff_t k = 0; k < depth; k++) {
         if (keep == NULL && !own)
-            BURN_PREFETCH(ahead + k * 16);
+            BURN_PREFETCH((const char *)ahead + k * apart);
         if (keep == NULL && own) {
             BURN_UNROLL
             for (int v = 0; v < vectors; v++)
@@ -253,7 +254,13 @@ BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const fl
 BURN_INLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
                            const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead)
 {
-    burn_tile_keep(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, NULL);
+    burn_tile_steps(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead, 64, NULL);
+}
+
+BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                                const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, float *keep)
+{
+    burn_tile_steps(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, b, 64, keep);
 }
 
 #else
@@ -328,14 +335,21 @@ BURN_OUTLINE void burn_tile(int rows, int vectors, ptrdiff_t depth, const float 
     }
 }
 
+BURN_INLINE void burn_tile_steps(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
+                                 const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead,
+                                 ptrdiff_t apart, float *keep)
+{
+    (void)apart, (void)keep;
+    burn_tile(rows, vectors, depth, a, am, ak, b, bk, c, cm, add, ahead);
+}
+
 BURN_INLINE void burn_tile_keep(int rows, int vectors, ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak,
-                                const float *b,
-                                ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead, float *keep)
+                                const float *b, ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, float *keep)
 {
     const ptrdiff_t width = (ptrdiff_t)vectors * BURN_VF_LANES;
     for (ptrdiff_t k = 0; k < depth; k++)
         memcpy(keep + k * width, b + k * bk, (size_t)width * sizeof *keep);
-    burn_tile(rows, vectors, depth, a, am, ak, keep, width, c, cm, add, ahead);
+    burn_tile(rows, vectors, depth, a, am, ak, keep, width, c, cm, add, keep);
 }
 #endif
 
@@ -357,32 +371,41 @@ BURN_INLINE float burn_vf_sum(burn_vf *sum)
 
 /* burn_tile for a tile that may be at an edge: `rows`, or `rows_edge` where at_row_edge, by `vectors` of at most
  * max_vectors. Only `vectors` varies at run time; each possible tile is compiled, and none computes rows that are not
- * there. at_row_edge is an int: with a bool clang 14 keeps Winograd's tile (SSE) in memory. */
-BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
-                              const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
-                              ptrdiff_t cm, bool add, const float *ahead)
+ * there. at_row_edge is an int: with a bool clang 14 keeps Winograd's tile (SSE) in memory. apart: as of
+ * burn_tile_steps. */
+BURN_INLINE void burn_tile_apart(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge,
+                                 ptrdiff_t depth, const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b,
+                                 ptrdiff_t bk, float *c, ptrdiff_t cm, bool add, const float *ahead, ptrdiff_t apart)
 {
     const ptrdiff_t d = depth;
     if (vectors >= max_vectors) { /* not ==, which would let a compiler put the variable in the constant's place */
         if (at_row_edge == 0)
-            burn_tile(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
         else if (rows_edge > 0)
-            burn_tile(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows_edge, max_vectors, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
     } else if (at_row_edge == 0) {
         if (vectors == 1)
-            burn_tile(rows, 1, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows, 1, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
         else if (vectors == 2 && max_vectors > 2)
-            burn_tile(rows, 2, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows, 2, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
         else if (max_vectors > 3)
-            burn_tile(rows, 3, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows, 3, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
     } else if (rows_edge > 0) {
         if (vectors == 1)
-            burn_tile(rows_edge, 1, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows_edge, 1, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
         else if (vectors == 2 && max_vectors > 2)
-            burn_tile(rows_edge, 2, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows_edge, 2, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
         else if (max_vectors > 3)
-            burn_tile(rows_edge, 3, d, a, am, ak, b, bk, c, cm, add, ahead);
+            burn_tile_steps(rows_edge, 3, d, a, am, ak, b, bk, c, cm, add, ahead, apart, NULL);
     }
+}
+
+BURN_INLINE void burn_tile_at(int rows, int rows_edge, int max_vectors, int vectors, int at_row_edge, ptrdiff_t depth,
+                              const float *a, ptrdiff_t am, ptrdiff_t ak, const float *b, ptrdiff_t bk, float *c,
+                              ptrdiff_t cm, bool add, const float *ahead)
+{
+    burn_tile_apart(
+        rows, rows_edge, max_vectors, vectors, at_row_edge, depth, a, am, ak, b, bk, c, cm, add, ahead, 64);
 }
 
 #if !defined(BURN_PORTABLE) && defined(__has_builtin)
