@@ -27,8 +27,7 @@
  *                       whole tiles
  *   PARTS SHARES PART_PANELS    PARTS 0: everything. Else `part` says which of SHARES shares: SHARES / PART_PANELS
  *                       of the output's rows, each in PART_PANELS of its channels
- *   PART_TALL PART_WIDE   shares are numbered row by row (both 1), or in blocks of so many of their rows and columns:
- *                       block after block of a row, in each its columns one after the other
+ *   PART_TALL         shares are numbered as in blocks.h, in blocks of so many of their rows
  *   STRIP               1: output pixels strip..strip_end-1, whole rows; X, dense, and Y begin at pixels x_at and y_at
  *                       of theirs; ID and OD are 1, MR and MF at most OW, and PARTS is 0 then
  *   IDENTITY_EPILOGUE   1: EPILOGUE(acc, ...) is acc
@@ -85,7 +84,6 @@
 #define SHARES 1
 #define PART_PANELS 1
 #define PART_TALL 1
-#define PART_WIDE 1
 #define STRIP 0
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
@@ -132,7 +130,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #elif PARTS
     const ptrdiff_t down_shares = SHARES / PART_PANELS;
     const ptrdiff_t down = burn_part_down(part, PART_PANELS, PART_TALL),
-        across = burn_part_across(part, PART_PANELS, PART_TALL, PART_WIDE);
+        across = burn_part_across(part, PART_PANELS, PART_TALL);
     const ptrdiff_t first_unit = units * down / down_shares, end_unit = units * (down + 1) / down_shares,
         first_panel = G * panels * across / PART_PANELS,
         end_panel = G * panels * (across + 1) / PART_PANELS;

@@ -30,6 +30,7 @@
  *   PARTS SHARES PART_AXIS PART_COLUMNS    PARTS 0: all of C. Else the function does the part'th of SHARES shares:
  *                     SHARES / PART_COLUMNS of the batches (PART_AXIS 0) or of the tiles of MR rows (1), each in
  *                     PART_COLUMNS of the panels of NR columns; every element is the same as with PARTS 0
+ *   PART_TALL         shares are numbered as in blocks.h, in blocks of so many of their rows
  *   STRIP             1: the function does rows strip..strip_end-1 of the only matrix, whole tiles or up to the last
  *                     row, and A and C begin at rows a_at and c_at; PARTS is 0 then
  *   IDENTITY_EPILOGUE 1: EPILOGUE(acc, ...) is acc, and tiles go straight to C
@@ -72,6 +73,7 @@
 #define SHARES 1
 #define PART_AXIS 1
 #define PART_COLUMNS 1
+#define PART_TALL 1
 #define STRIP 0
 #define IDENTITY_EPILOGUE 1
 #define FINISH gemm_finish
@@ -141,7 +143,8 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
     const ptrdiff_t b_from = 0, b_end = 1, m_from = strip, m_end = strip_end, n_from = 0, n_end = N;
 #elif PARTS
     const ptrdiff_t down_shares = SHARES / PART_COLUMNS;
-    const ptrdiff_t down = part / PART_COLUMNS, across = part % PART_COLUMNS, size = PART_AXIS == 0 ? BATCH : M,
+    const ptrdiff_t down = burn_part_down(part, PART_COLUMNS, PART_TALL),
+        across = burn_part_across(part, PART_COLUMNS, PART_TALL), size = PART_AXIS == 0 ? BATCH : M,
         unit = PART_AXIS == 0 ? 1 : ROWS;
     const ptrdiff_t units = (size + unit - 1) / unit, from = units * down / down_shares * unit,
         to = units * (down + 1) / down_shares * unit, end = to < size ? to : size;
@@ -177,8 +180,16 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                 for (ptrdiff_t m0 = 0; m0 < M; m0 += block) {
                     const ptrdiff_t m1 = m0 + block < M ? m0 + block : M;
 #endif
+#if B_PACKED && PARTS /* from `head` to `foot`: the block's, all of whose parts pass over a panel */
+                    const ptrdiff_t above = down - down % PART_TALL, below = above + PART_TALL;
+                    const bool pass = PART_AXIS == 1 && m0 == m_from;
+                    const ptrdiff_t head = pass ? units * above / down_shares * unit : m0,
+                        foot = pass ? units * below / down_shares * unit : m1;
+#elif B_PACKED
+                    const ptrdiff_t head = m0, foot = m1;
+#endif
 #if B_PACKED /* the tiles that pass over a panel bring the next one near, each its share */
-                    const ptrdiff_t tiles = (m1 - m0 + ROWS - 1) / ROWS, share = (PANEL * 4 + tiles - 1) / tiles,
+                    const ptrdiff_t tiles = (foot - head + ROWS - 1) / ROWS, share = (PANEL * 4 + tiles - 1) / tiles,
                         apart = share < 64 ? share : 64;
 #endif
                     const float *row0 = A + b * AB + (m0 - a_at) * AM + k0 * AK;
@@ -220,7 +231,7 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                             const char *const next =
                                 (const char *)(column + (n1 - n0 > PANEL ? (ptrdiff_t)K : depth) * PANEL);
                             const float *const ahead =
-                                (const float *)(const void *)(next + (m - m0) / ROWS * depth * apart);
+                                (const float *)(const void *)(next + (m - head) / ROWS * depth * apart);
 #else
                             const float *const ahead = 0;
                             const ptrdiff_t apart = 64;

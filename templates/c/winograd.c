@@ -20,8 +20,10 @@
  *   MR MF NV          tile of the products: MR or, on machines of 16 vector registers, MF tiles by NV vectors
  *   TB                tiles in a block;  TOGETHER: images, of N, whose tiles go on from one to the next
  *   VP                floats from tile to tile of V, >= IC and no multiple of 1024
- *   PARTS SHARES PART_PANELS PART_TALL PART_WIDE IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)      as in
- *                     conv.c, with tiles for rows
+ *   PARTS SHARES PART_PANELS PART_TALL IDENTITY_EPILOGUE EPILOGUE_PARAMS EPILOGUE(acc, n, p, c)     as in conv.c, with
+ *                     tiles for rows
+ *   KEEPS             1: scratch begins with 64 bytes more, of which the first ptrdiff_t is 0 before a worker's first
+ *                     part: the transformed tiles stay for its next one
  *
  * W is transformed and packed by the compiler (pack_winograd_w): [ceil(OC/NR)][POINTS][IC][NR] with NR = NV*16, zeros
  * past OC. scratch: 64-byte aligned, winograd_scratch_bytes in tiles_winograd.c.
@@ -64,7 +66,7 @@
 #define SHARES 1
 #define PART_PANELS 1
 #define PART_TALL 1
-#define PART_WIDE 1
+#define KEEPS 0
 #define INPUTS winograd_inputs
 #define IDENTITY_EPILOGUE 1
 #define EPILOGUE_PARAMS
@@ -105,6 +107,10 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
     enum { PANELS = (OC + PANEL - 1) / PANEL, ACROSS = (OW + TW - 1) / TW, IMAGE = (OH + TH - 1) / TH * ACROSS,
            TILES = TOGETHER * IMAGE, TEAMS = (TILES + ROWS - 1) / ROWS, BLOCK = TB < ROWS ? 1 : TB / ROWS };
     enum { V_STEP = BLOCK * ROWS * VP + 16, M_STEP = BLOCK * ROWS * PANEL + 16 };
+#if KEEPS
+    ptrdiff_t *const kept = (ptrdiff_t *)(void *)scratch; /* the unit that v begins with, and 1 */
+    scratch += 64;
+#endif
     float *const zeros = (float *)(void *)scratch, *const half = zeros + (IC + 15) / 16 * 16,
         *const out = half + SIZE_H * ((BURN_WINO_RUN - 1) * TW + SIZE_W) * 16;
     float *const m = out + TH * TW * PANEL, *const v = m + (ptrdiff_t)POINTS * M_STEP;
@@ -113,7 +119,7 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
 #if PARTS
     const ptrdiff_t down_shares = SHARES / PART_PANELS;
     const ptrdiff_t down = burn_part_down(part, PART_PANELS, PART_TALL),
-        across = burn_part_across(part, PART_PANELS, PART_TALL, PART_WIDE);
+        across = burn_part_across(part, PART_PANELS, PART_TALL);
     const ptrdiff_t first_unit = units * down / down_shares, end_unit = units * (down + 1) / down_shares,
         first_panel = (ptrdiff_t)PANELS * across / PART_PANELS,
         end_panel = (ptrdiff_t)PANELS * (across + 1) / PART_PANELS;
@@ -125,8 +131,15 @@ BURN_KERNEL static void KERNEL(const float *restrict W, const float *restrict X,
         block = TEAMS - team < BLOCK ? TEAMS - team : BLOCK;
         block = end_unit - unit < block ? end_unit - unit : block;
         const ptrdiff_t t1 = t0 + block * ROWS < TILES ? t0 + block * ROWS : TILES;
+#if KEEPS
+        if (first_panel < end_panel && *kept != unit + 1) {
+            INPUTS(X + n0 * XN, XN, XH, XW, v, V_STEP, zeros, half, t0, t1);
+            *kept = unit + 1;
+        }
+#else
         if (first_panel < end_panel)
             INPUTS(X + n0 * XN, XN, XH, XW, v, V_STEP, zeros, half, t0, t1);
+#endif
         for (ptrdiff_t panel = first_panel; panel < end_panel; panel++) {
             const ptrdiff_t width = OC - panel * PANEL < PANEL ? OC - panel * PANEL : PANEL;
             for (ptrdiff_t i = 0; i < POINTS; i++)

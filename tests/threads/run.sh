@@ -92,8 +92,9 @@ cat >nested.c <<'E'
 MODEL(nested)
 {
     Tensor rows = input("rows", F32, 200, 96), image = input("image", F32, 1, 16, 56, 56);
-    Tensor words = input("words", F32, 2, 50, 96);
+    Tensor words = input("words", F32, 2, 50, 96), sets = input("sets", F32, 100, 1024);
     output("product", relu(linear(rows, "fc", 320)));
+    output("far", linear(sets, "far", 192));
     output("wide", conv2d(image, "wide", 192, 5, .stride = 2, .padding = 2));
     output("winograd", conv2d(image, "winograd", 192, 3, .padding = 1));
     output("attended", multi_head_attention(words, "attention", 3));
@@ -104,8 +105,15 @@ for kind in plain parts; do
     [ $kind = plain ] || threads="--threads 8:0"
     status 0 "nested, $kind" "$burncc" nested.c --quiet --name ${kind}_nested -o ${kind}_nested.c $threads
 done
-[ "$(grep -c 'burn_part_across(part, [0-9]*, [2-9], ' parts_nested.c)" = 2 ]
-result $? "nested: two convolutions in blocks"
+[ "$(grep -c 'burn_part_across(part, [0-9]*, [2-9])' parts_nested.c)" -ge 2 ]
+result $? "nested: a product and a convolution in blocks"
+grep -q "\*kept != unit + 1" parts_nested.c && ! grep -q "\*kept" plain_nested.c
+result $? "nested: workers keep tiles that they have transformed"
+for threads in 2 8; do
+    "$burncc" nested.c --quiet --target x86-64-v4 --name sets -o sets_$threads.c --threads $threads:0
+done
+grep -q "burn_pack_rows(rows," sets_2.c && ! grep -q "burn_pack_rows(rows," sets_8.c
+result $? "nested: from three workers on rows that share cache sets are not copied"
 grep -q "i < 8; i++) memset(a[0-9]* + [0-9]* \* i, 0, 2 \* sizeof(void \*))" parts_nested.c
 result $? "nested: workers attend to parts of heads, and keep what they have packed"
 drive nested $cc -O2

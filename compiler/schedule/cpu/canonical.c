@@ -75,7 +75,7 @@ GemmShape template_gemm_shape(const Graph *g, const Kernel *k) {
     const Contraction *s = &k->gemm;
     return (GemmShape){ dim_upper(g, s->batch), dim_upper(g, s->m), dim_upper(g, s->n), dim_upper(g, s->k), s->a_row,
         s->a_col, s->b_row, s->b_col, template_packs(k, k->operand[1]), !dim_is_const(s->m),
-        !dim_is_const(s->n) };
+        !dim_is_const(s->n), 0, 0 };
 }
 
 // What a record knows it by. Sizes that the running program knows are theirs at most.

@@ -22,6 +22,7 @@ enum { SCRATCH_ALIGN = 64, LINE = 16, MOST_EACH = 8, MOST_NESTED = 24 };
 static const double slack = 0.02;                       // of a kernel's time: what more parts may cost
 // of the time that reading what all parts read takes: what is not hidden behind arithmetic
 static const double seen = 0.25;
+static const double seen_by_many = 0.5;                 // ... of the weights of products where more than two read them
 
 static double larger(double x, double y) { return x > y ? x : y; }
 
@@ -52,42 +53,47 @@ static int parts_each(const Options *o, int workers, double ns) {
 // (by_columns) of columns. copies: each part copies or transforms its input, whose rows are else read for each panel of
 // columns, in one part or several. block: columns that a copy of rows serves. pass: rows that weights are read for
 // once, so that parts of so many do not read them more often than one part of all; all rows where each part puts its
-// weights into panels first. nests: the template has parts in blocks, whose weights do not stay near where there are
-// fewer parts across than `far`.
+// weights into panels first. nests: the template has parts in blocks, of `tallest` rows at most, whose weights do not
+// stay near where there are fewer parts across than `far`. keeps: a part's copies serve a worker's next one, too.
+// slack: of the time, for more parts than are best.
 typedef struct Work {
-    int64_t rows, columns, block, pass;
-    double ns, left, right, left_seen, right_seen, fetched, far;
-    bool copies, by_columns, nests;
+    int64_t rows, columns, block, pass, tallest;
+    double ns, left, right, left_seen, right_seen, fetched, far, slack;
+    bool copies, keeps, by_columns, nests;
 } Work;
-// Parts are numbered row by row, or in blocks of tall by wide, column by column. ns: of the worker that is done last.
-typedef struct Grid { int down, across, tall, wide; double ns; } Grid;
+// Parts are numbered in blocks of so many of the grid's rows, each column by column: row by row where a block has one.
+// ns: of the worker that is done last.
+typedef struct Grid { int down, across, tall; double ns; } Grid;
 
 // The first n of so many shares of the units, as a part of all.
 static double first_of(int64_t units, int n, int shares) {
     return (double)(units * n / shares) / (double)units;
 }
 
-// The first n parts of a grid, row by row.
-static double area_of(const Work *w, int down, int across, int n) {
-    const double above = first_of(w->rows, n / across, down), below = first_of(w->rows, n / across + 1, down);
-    return above + (n % across ? (below - above) * first_of(w->columns, n % across, across) : 0);
+// The first n parts of a grid.
+static double area_of(const Work *w, const Grid *g, int n) {
+    const int block = g->tall * g->across, row = n / block * g->tall, column = n % block / g->tall, rest = n % g->tall;
+    const double above = first_of(w->rows, row, g->down);
+    if (!(n % block)) return above;
+    const double left = first_of(w->columns, column, g->across),
+                 high = first_of(w->rows, row + g->tall, g->down) - above, area = above + high * left;
+    return !rest ? area : area + (first_of(w->rows, row + rest, g->down) - above)
+        * (first_of(w->columns, column + 1, g->across) - left);
 }
 
 // The largest of the workers' shares, which follow one another, as a part of all.
-static double largest_area(const Work *w, int workers, int down, int across) {
-    const int64_t all = (int64_t)down * across;
+static double largest_area(const Work *w, int workers, const Grid *g) {
+    const int64_t all = (int64_t)g->down * g->across;
     double most = 0;
-    for (int i = 0; i < workers; i++) {
-        const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers);
-        most = larger(most, area_of(w, down, across, end) - area_of(w, down, across, first));
-    }
+    for (int i = 0; i < workers; i++)
+        most = larger(most, area_of(w, g, (int)(all * (i + 1) / workers)) - area_of(w, g, (int)(all * i / workers)));
     return most;
 }
 
 // The same of units in so many parts, which are rows of one column.
 static double largest_share(int64_t units, int parts, int workers) {
     const Work w = { .rows = units, .columns = 1 };
-    return units > 0 ? largest_area(&w, workers, parts, 1) : 1;
+    return units > 0 ? largest_area(&w, workers, &(Grid){ .down = parts, .across = 1, .tall = 1 }) : 1;
 }
 
 // Finer than its units nothing can be cut.
@@ -178,78 +184,94 @@ static void parts_holes(Arena *a, Kernel *k) {
     shared_hole(a, k, "SHARES", k->parts);
 }
 
-// How often a worker reads the weights that it needs, as a part of all: of n parts in the grid.
-static double weight_reads(const Work *w, int down, int across, int n) {
-    const double below = (double)n / across, each = (double)w->rows / down, pass = (double)w->pass;
+// Of two cores it is rare that one is slower than the other, of eight it is usual: whose core has a second hyperthread
+// at work is slower by a third and more. By so much of its last part the others wait for it, and `moved` of that is
+// what they take of its share.
+static const double moved = 1.0 / 6;
+static double lateness(int workers) { return workers < 8 ? 0.05 * (workers - 2) : 0.3; }
+
+// How often a worker reads the weights that it needs, as a part of all: of so many rows of blocks.
+static double weight_reads(const Work *w, const Grid *g, double below) {
+    const double each = (double)w->rows / (g->down / g->tall), pass = (double)w->pass;
     return below <= 1 ? below : below * ceil(each / pass) / ceil(below * each / pass);
 }
 
+// What a worker has copied for one part serves the next ones of the same rows.
+static bool keeps_rows(const Work *w, const Grid *g) {
+    return w->keeps && g->tall == 1 && ceil_div(w->rows, g->down) <= w->pass;
+}
+
 // Each worker has parts that follow one another, as long as all are on time.
-static double grid_ns(const Work *w, int workers, int down, int across) {
-    const int64_t all = (int64_t)down * across;
+static double grid_ns(const Work *w, int workers, const Grid *g) {
+    const int64_t all = (int64_t)g->down * g->across;
+    const int block = g->tall * g->across;
     double most = 0;
     for (int i = 0; i < workers; i++) {
         const int first = (int)(all * i / workers), end = (int)(all * (i + 1) / workers), n = end - first;
         if (!n) continue;
-        const double rows = first_of(w->rows, (end - 1) / across + 1, down) - first_of(w->rows, first / across, down),
-                     area = area_of(w, down, across, end) - area_of(w, down, across, first),
-                     copies = (double)n / down * (double)ceil_div(ceil_div(w->columns, across), w->block),
-                     left = w->left * (w->copies ? copies : rows),
-                     right = w->right * weight_reads(w, down, across, n),
+        const double rows = first_of(w->rows, ((end - 1) / block + 1) * g->tall, g->down)
+                         - first_of(w->rows, first / block * g->tall, g->down),
+                     area = area_of(w, g, end) - area_of(w, g, first), below = (double)n / block,
+                     copies = (double)n / g->down * (double)ceil_div(ceil_div(w->columns, g->across), w->block),
+                     left = w->left * (!w->copies || keeps_rows(w, g) ? rows : copies),
+                     right = w->right * weight_reads(w, g, below),
                      ns = larger(w->ns * area, left + right), seen_ns = w->left_seen * left + w->right_seen * right,
-                     reads = !w->by_columns ? rows : n < across ? (double)n / across : 1;
+                     reads = !w->by_columns ? rows : below < 1 ? below : 1;
         most = larger(most, ns + seen_ns + w->fetched * larger(reads - 1.0 / workers, 0));
     }
     return most;
 }
 
-// Of two cores it is rare that one is slower than the other, of eight it is usual: whose core has a second hyperthread
-// at work is slower by a third and more. By so much of its last part the others wait for it. Products have many parts
-// as it is; in blocks of rows, which read weights again, eight workers took a quarter longer for GPT-2's.
-static double lateness(int workers) { return workers < 8 ? 0.05 * (workers - 2) : 0.3; }
-
+// Of what others take they have neither weights nor copies of rows near: these are fetched for each part, however
+// small.
 static double late_ns(const Work *w, int workers, int down, int across) {
-    const double part = (double)ceil_div(w->rows, down) * (double)ceil_div(w->columns, across);
-    return w->ns * part / (double)w->rows / (double)w->columns * lateness(workers);
+    const double part = (double)ceil_div(w->rows, down) * (double)ceil_div(w->columns, across),
+                 taken = 2 * w->right / across + (w->copies ? w->left / down : 0);
+    return lateness(workers) * (w->ns * part / (double)w->rows / (double)w->columns
+        + moved * taken * down * across / workers);
 }
 
-// Each worker's parts, which lie side by side, are cut into so many rows: weights that are no longer near then are read
-// for each of them.
-static double nested_ns(const Work *w, int workers, int down, int across, int tall) {
-    const double far = tall > 1 && w->far > across ? 2 * w->right_seen * w->right : 0;
-    return grid_ns(w, workers, down, across) + far * (tall - 1) * weight_reads(w, down, across, down * across / workers)
-        + (w->nests ? late_ns(w, workers, down * tall, across) : 0);
+// Weights that do not stay near while the rows of a block pass by are read for each of them.
+static double nested_ns(const Work *w, int workers, const Grid *g) {
+    const double far = g->tall > 1 && w->far > g->across ? 2 * w->right_seen * w->right : 0;
+    const double below = (double)g->down / g->tall / workers;
+    return grid_ns(w, workers, g) + far * (g->tall - 1) * weight_reads(w, g, below)
+        + (w->nests ? late_ns(w, workers, g->down, g->across) : 0);
 }
 
-// Into how many rows the parts of a row can be cut, each worker's being a block; 1: into no more.
-static int64_t most_tall(const Work *w, int workers, int down, int across) {
-    const int each = down * across / workers;
-    const bool blocks = each * workers == down * across && across % each == 0;
-    return w->nests && blocks && lateness(workers) > 0 ? min64(w->rows / down, MOST_NESTED / each) : 1;
+// May so many rows of blocks be cut into more? Whole numbers of workers share them; of grids that cut columns equally
+// the smallest will do.
+static bool may_nest(const Work *w, int workers, int blocks, int across) {
+    return w->nests && lateness(workers) > 0 && workers % blocks == 0
+        && across == ceil_div(w->columns, ceil_div(w->columns, across));
 }
 
 // The grid that is done first, and of those that take next to no longer the one of most parts.
 static Grid grid_best(const Work *w, int workers, double part_ns) {
-    const int64_t most = (int64_t)workers * MOST_EACH;
-    Grid best = { .down = 1, .across = 1, .tall = 1, .wide = 1, .ns = 1e30 };
+    const int each = w->nests && lateness(workers) > 0 ? MOST_NESTED : MOST_EACH;
+    const int64_t most = (int64_t)workers * each;
+    Grid best = { .down = 1, .across = 1, .tall = 1, .ns = 1e30 };
     for (int pass = 0; pass < 2; pass++) {
-        const double limit = (1 + slack) * best.ns;
-        for (int down = 1; down <= w->rows && down <= most; down++)
-            for (int across = 1; across <= w->columns && (int64_t)down * across <= most; across++)
-                for (int tall = 1; tall == 1 || tall <= most_tall(w, workers, down, across); tall++) {
-                    const Grid g = { down * tall, across, tall, tall > 1 ? down * across / workers : 1,
-                        nested_ns(w, workers, down, across, tall) };
+        const double limit = (1 + w->slack) * best.ns;
+        for (int blocks = 1; blocks <= w->rows && blocks <= most; blocks++)
+            for (int across = 1; across <= w->columns && (int64_t)blocks * across <= most; across++) {
+                const bool nests = may_nest(w, workers, blocks, across);
+                const int64_t tallest = nests ? min64(w->tallest, min64(w->rows, most / across) / blocks) : 1;
+                for (int tall = 1; tall <= tallest; tall++) {
+                    Grid g = { blocks * tall, across, tall, 0 };
                     const int n = g.down * across, before = best.down * best.across;
                     const bool fine = n <= workers || w->ns >= part_ns * n;
                     const bool few = n <= 2 * workers || (w->nests && fine);
+                    g.ns = nested_ns(w, workers, &g);
                     if (!pass ? g.ns < best.ns && few : fine && g.ns <= limit && n > before) best = g;
                 }
+            }
     }
     return best;
 }
 
 // A product goes by batches (axis 0) or rows (1), and by panels of columns.
-static Work contraction_work(const Graph *g, const Kernel *k, int workers, int axis) {
+static Work contraction_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
     const Contraction *s = &k->gemm;
     double b = (double)dim_upper(g, s->batch), m = (double)dim_upper(g, s->m), n = (double)dim_upper(g, s->n),
            depth = (double)dim_upper(g, s->k), left = 4 * depth * m * (s->a_batch ? b : 1),
@@ -266,15 +288,19 @@ static Work contraction_work(const Graph *g, const Kernel *k, int workers, int a
         .right = right / (packs ? pack_rate : near_rate),
         .left_seen = hole_or(k, "PACK_A", 0) ? 1 : seen,
         .copies = hole_or(k, "PACK_A", 0) != 0,
-        .right_seen = hole_or(k, "PACK_B", 0) ? 1 : seen,
+        .right_seen = hole_or(k, "PACK_B", 0) ? 1 : lateness(workers) > 0 ? seen_by_many : seen,
         .fetched = m > 1 ? ((by_columns ? right : left) + 4 * b * m * n / workers) / far_rate : 0,
+        .far = 2 * right / (double)o->machine.l2,
+        .nests = k->template == &template_gemm && !hole_or(k, "PACK_B", 0) && lateness(workers) > 0,
+        .tallest = axis ? INT32_MAX : 1,
+        .slack = k->template == &template_gemm && lateness(workers) > 0 ? 0 : slack,
         .by_columns = by_columns };
 }
 
 static Grid contraction_grid(const Graph *g, const Kernel *k, const Options *o, int workers, int *axis) {
     Grid best = { .ns = 1e31 };
     for (int i = 0; i < 2; i++) {
-        Work w = contraction_work(g, k, workers, i);
+        Work w = contraction_work(g, k, o, workers, i);
         if (i && dim_upper(g, k->gemm.m) == 1) break;   // gemv.c
         Grid grid = grid_best(&w, workers, 1e3 * o->part_us);
         if (grid.ns >= best.ns) continue;
@@ -336,6 +362,9 @@ static Work conv_work(const Graph *g, const Kernel *k, const Options *o, int wor
         .right_seen = seen,
         .far = k->packed ? 2 * (double)k->packed->bytes / (double)o->machine.l2 : 0,
         .nests = winograd || k->template == &template_conv,
+        .slack = slack,
+        .keeps = winograd && lateness(workers) > 0,
+        .tallest = INT32_MAX,
         .fetched = (in + out / workers) / far_rate };
 }
 
@@ -368,13 +397,13 @@ static Grid template_grid(const Graph *g, const Kernel *k, const Options *o, int
 }
 
 static Work template_work(const Graph *g, const Kernel *k, const Options *o, int workers, int axis) {
-    return k->kind == KERNEL_GEMM ? contraction_work(g, k, workers, axis) : conv_work(g, k, o, workers);
+    return k->kind == KERNEL_GEMM ? contraction_work(g, k, o, workers, axis) : conv_work(g, k, o, workers);
 }
 
 // The same by one worker, who reads and copies as much as one part of all does.
 static double template_alone_ns(const Graph *g, const Kernel *k, const Options *o) {
     Work w = template_work(g, k, o, 1, dim_upper(g, k->gemm.m) > 1);
-    return grid_ns(&w, 1, 1, 1);
+    return grid_ns(&w, 1, &(Grid){ .down = 1, .across = 1, .tall = 1 });
 }
 
 // A worker's parts of a product or a convolution cut as it likes best.
@@ -387,7 +416,14 @@ double parts_best_ns(const Graph *g, const Kernel *k, const Options *o, int work
 double parts_rows_ns(const Graph *g, const Kernel *k, const Options *o, int workers, double uneven) {
     Work w = template_work(g, k, o, workers, 1);
     w.rows = workers;
-    return grid_ns(&w, workers, workers, 1) * uneven + (w.nests ? late_ns(&w, workers, workers, 1) : 0);
+    const Grid grid = { .down = workers, .across = 1, .tall = 1 };
+    return grid_ns(&w, workers, &grid) * uneven + (w.nests ? late_ns(&w, workers, workers, 1) : 0);
+}
+
+// What a part leaves in its worker's scratch memory, behind a line that says what it is.
+static void keep(Kernel *k) {
+    k->keeps = true;
+    k->scratch_bytes += SCRATCH_ALIGN;
 }
 
 // Each worker's begins at a line of the cache.
@@ -399,7 +435,6 @@ static void own_scratch(Kernel *k) {
 static void block_holes(Arena *a, Kernel *k, const Options *o, const Grid *g) {
     void (*const put)(Arena *, Kernel *, const char *, int64_t) = lateness(o->threads) > 0 ? shared_hole : hole;
     put(a, k, "PART_TALL", g->tall);
-    put(a, k, "PART_WIDE", g->wide);
 }
 
 static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double foreign) {
@@ -413,7 +448,7 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
     if (in_grid) {
         Grid grid = template_grid(g, k, o, k->workers, &axis);
         const Work w = template_work(g, k, o, k->workers, axis);
-        k->share_ns = whole * largest_area(&w, k->workers, grid.down / grid.tall, grid.across);
+        k->share_ns = whole * largest_area(&w, k->workers, &grid);
         k->parts = grid.down * grid.across;
         if (k->parts < 2) {
             k->workers = 0;
@@ -424,12 +459,13 @@ static void cut_template(Arena *a, Graph *g, Kernel *k, const Options *o, double
         else if (k->template == &template_conv || k->template == &template_winograd)
             shared_hole(a, k, "PART_PANELS", grid.across);
         if (k->template == &template_gemm) shared_hole(a, k, "PART_AXIS", axis);
-        if (w.nests) block_holes(a, k, o, &grid);
+        if (w.nests || k->template == &template_gemm) block_holes(a, k, o, &grid);
+        if (k->template == &template_winograd) hole(a, k, "KEEPS", w.keeps);
+        if (w.keeps) keep(k);
     } else {
         const bool heads = k->kind == KERNEL_ATTENTION || k->kind == KERNEL_ATTENTION_GRAD;
         k->parts = heads ? attention_parts(g, k, o) : k->workers;
-        k->keeps = k->kind == KERNEL_ATTENTION && !hole_or(k, "DIRECT", 0);
-        if (k->keeps) k->scratch_bytes += SCRATCH_ALIGN;
+        if (k->kind == KERNEL_ATTENTION && !hole_or(k, "DIRECT", 0)) keep(k);
         k->share_ns = whole * (heads ? largest_share(attention_units(g, k), k->parts, k->workers) : 1.0 / k->workers);
     }
     parts_holes(a, k);

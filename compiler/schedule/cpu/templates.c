@@ -93,6 +93,7 @@ static void plan_gemm(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     bool packed = template_packs(k, w), m_fixed = dim_is_const(s->m), n_fixed = dim_is_const(s->n);
     TileTarget target = template_target(o);
     GemmShape shape = template_gemm_shape(g, k);
+    shape.shared = o->threads > 2;
     GemmTiles t = gemm_tiles(&shape, &target), recorded = t;
     Record *r = tune_record(a, k, o, template_gemm_signature(a, g, k, &shape, "gemm"));
     if (r && tune_parse(&tune_gemm, r->choice, &recorded) && gemm_fits(&shape, n_fixed, &recorded)) {

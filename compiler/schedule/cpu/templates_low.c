@@ -259,7 +259,7 @@ bool plan_low(Arena *a, const Graph *g, Kernel *k, const Options *o) {
     if (plan_blocks(a, k, o)) return true;
     bool few = dim_is_const(s->m) && s->m <= FEW_ROWS;
     TileTarget target = template_target(o);
-    GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m), 0 };
+    GemmShape shape = { 1, dim_upper(g, s->m), s->n, s->k, s->a_row, 1, s->n, 1, 1, !dim_is_const(s->m), 0, 0, 0 };
     GemmTiles by_model = gemm_tiles(&shape, &target);
     LowTiles t = { by_model.mr, few ? 1 : by_model.nv };
     if (!few)

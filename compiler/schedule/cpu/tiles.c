@@ -12,6 +12,9 @@ const TileTarget TILE_GENERIC = {0, 0, 0, 32 << 10, 512 << 10, 8 << 20};
 /* bytes: that one way of L1 holds; of a block of B in the L3, of which a core has a share */
 enum { SETS = 4 << 10, WIDE = 3 << 20 };
 
+/* of a product's time: with the copy of its rows for each of several workers */
+static const double COPY = 1.05;
+
 /* As many rows of A may share the sets of L1, whose ways are 8 or more: of 12 the panel of B takes one. */
 static int64_t ways(const TileTarget *target)
 {
@@ -39,7 +42,7 @@ static int64_t depth_limit(const TileTarget *target)
 static int64_t gemm_work(const void *shape, const TileMachine *t, int64_t r, int64_t v)
 {
     const GemmShape *s = shape;
-    if (r > s->m || (s->open_m && r > 4 && r % 4))
+    if (r > s->m || (s->most_rows && r > s->most_rows) || (s->open_m && r > 4 && r % 4))
         return TILE_NONE;
     const int64_t m = tile_min(s->m, LONG), n = tile_min(s->n, LONG), k = tile_min(s->k, LONG), width = v * t->lanes,
                   panels = n / width, rest = tile_ceil(n % width, t->lanes), whole = m / r, edge = m % r;
@@ -47,9 +50,20 @@ static int64_t gemm_work(const void *shape, const TileMachine *t, int64_t r, int
         + tile_cost(t, edge, rest, k);
 }
 
+/* Rows that share cache sets are read where they lie, in tiles that the ways hold, if these cost less than the copy. */
+static TileChoice in_sets(const GemmShape *s, const TileTarget *target, TileChoice most)
+{
+    GemmShape few = *s;
+    few.most_rows = ways(target);
+    if (!s->shared || s->ak != 1 || s->am % 1024 || most.many <= few.most_rows)
+        return most;
+    const TileChoice tile = tile_choose_halves(target, gemm_work, &few);
+    return tile.cost < TILE_NONE && (double)tile.cost <= COPY * (double)most.cost ? tile : most;
+}
+
 GemmTiles gemm_tiles(const GemmShape *s, const TileTarget *target)
 {
-    const TileChoice tile = tile_choose_halves(target, gemm_work, s);
+    const TileChoice tile = in_sets(s, target, tile_choose_halves(target, gemm_work, s));
     GemmTiles t = {.mr = tile.many, .nv = tile.nv};
     const int64_t nr = PANEL * t.nv, l1 = target->l1 ? (int64_t)target->l1 : 32 << 10,
                   l2 = target->l2 ? (int64_t)target->l2 : 512 << 10, l3 = (int64_t)target->l3;

@@ -21,6 +21,8 @@ extern const TileTarget TILE_GENERIC;
 typedef struct GemmShape {
     int64_t batch, m, n, k, am, ak, bk, bn;
     int b_packed, open_m, open_n;
+    int shared; /* by so many workers that none should copy rows which another copies, too */
+    int64_t most_rows; /* of a tile; 0: as many as pay */
 } GemmShape;
 
 typedef struct GemmTiles {
