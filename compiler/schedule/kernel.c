@@ -5,6 +5,7 @@
 // Templates see canonical shapes only. Their operands are read through views by lowering one element with symbolic
 // axes and reading the strides off the affine index: a transposed, sliced or broadcast operand costs nothing and
 // needs no special case.
+#include "ir/dim.h"
 #include "ops/common.h"
 #include "schedule.h"
 
@@ -471,9 +472,18 @@ static Type right_type(const Node *n) {
     return type_make(n->in[2]->type.dtype, 2, (Dim[]){ node_int(n, "k", 0), n->in[1]->type.dim[0] });
 }
 
+// Do 64 bits hold the strides of a tensor's axes, whatever its sizes are?
+static bool strides_fit(const Graph *g, const Type *t) {
+    Factor f, stride = { 1, 1 };
+    for (int i = t->rank - 1; i > 0; i--)
+        if (!factor_of(g, t->dim[i], &f) || !factor_mul(g, stride, f, &stride)) return false;
+    return true;
+}
+
 // Equal batch dimensions, or one operand has none.
 bool kernel_gemm_folds(Graph *g, const Type *x, const Type *y) {
     Dim bx = 1, by = 1;
+    if (!strides_fit(g, x) || !strides_fit(g, y)) return false;
     for (int i = 0; i < x->rank - 2; i++) bx = dim_mul(g, bx, x->dim[i]);
     for (int i = 0; i < y->rank - 2; i++) by = dim_mul(g, by, y->dim[i]);
     if (bx == 1 || by == 1) return true;
