@@ -180,15 +180,17 @@ BURN_KERNEL static void KERNEL(const float *restrict A, const float *restrict B,
                 for (ptrdiff_t m0 = 0; m0 < M; m0 += block) {
                     const ptrdiff_t m1 = m0 + block < M ? m0 + block : M;
 #endif
-#if B_PACKED && PARTS /* from `head` to `foot`: the block's, all of whose parts pass over a panel */
+#if B_PACKED
+#if PARTS
+                    /* from `head` to `foot`: the block's, all of whose parts pass over a panel */
                     const ptrdiff_t above = down - down % PART_TALL, below = above + PART_TALL;
                     const bool pass = PART_AXIS == 1 && m0 == m_from;
                     const ptrdiff_t head = pass ? units * above / down_shares * unit : m0,
                         foot = pass ? units * below / down_shares * unit : m1;
-#elif B_PACKED
+#else
                     const ptrdiff_t head = m0, foot = m1;
 #endif
-#if B_PACKED /* the tiles that pass over a panel bring the next one near, each its share */
+                    /* the tiles that pass over a panel bring the next one near, each its share */
                     const ptrdiff_t tiles = (foot - head + ROWS - 1) / ROWS, share = (PANEL * 4 + tiles - 1) / tiles,
                         apart = share < 64 ? share : 64;
 #endif
