@@ -76,7 +76,22 @@ static void axes(void **unused) {
     }
 }
 
+// What stands behind a condition keeps it from being decided: it would go into the C, with its holes filled.
+static void conditions(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *line = template_text(rows[i]->file);
+        while ((line = strstr(line, "\n#"))) {
+            const size_t n = strcspn(++line, "\n");
+            const char *comment = strstr(line, "/*");
+            const bool decides = !strncmp(line, "#if ", 4) || !strncmp(line, "#elif ", 6);
+            assert_false(decides && comment && comment < line + n);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(holes), cmocka_unit_test(params), cmocka_unit_test(axes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(holes), cmocka_unit_test(params), cmocka_unit_test(axes),
+        cmocka_unit_test(conditions) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
