@@ -208,7 +208,7 @@ const Helper spell_c_helpers[] = {
     FN("float", "burn_odd_f32", "double v", // an f32 beside v; its last bit is 1 where v lies between two
         "float f = (float)v;\n    double g = (double)f;\n"
         "    uint32_t u = burn_f32_bits(f), far = v < 0.0 ? g < v : g > v;\n"
-        "    return burn_f32_of_bits((g < v) | (g > v) ? (u - far) | 1u : u);"),
+        "    return burn_f32_of_bits(g < v || g > v ? (u - far) | 1u : u);"),
     FN("float", "burn_f16_to_f32", "uint16_t h",
         "uint32_t m = ((uint32_t)h & 0x7fffu) << 13, sign = ((uint32_t)h & 0x8000u) << 16;\n"
         "    float finite = burn_f32_of_bits(m) * 5.19229686e+33f;  /* 2^112 */\n"
