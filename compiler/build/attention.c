@@ -238,14 +238,15 @@ Value *b_causal_conv(Graph *g, Value *x, Value *w, Value *bias, Value *past, Val
     Value *whole = pads ? b_pad(g, x, lo, hi, NULL, NULL) : b_concat(g, 2, 2, (Value *[]){ past, x }), *y;
     if (!whole) return NULL;
     const Dim all = whole->type.dim[2], steps = dim_sub(g, all, before);
-    if (dim_is_const(all) && dim_is_const(before) && all < before)
+    const bool known = dim_is_const(all) && dim_is_const(before);
+    if (known && all < before)
         return graph_fail(g, "the state and the input have %lld steps, fewer than the %lld to keep", (long long)all,
             (long long)before);
     Window win = { .rank = 1, .kernel = { w->type.dim[2] }, .strides = { 1 }, .dilations = { 1 } };
     if (type_is_static(&w->type) && dim_is_const(x->type.dim[1])) y = b_convolve(g, whole, w, &win, x->type.dim[1]);
     else y = causal_windows(g, whole, w, steps);
     if (bias && y) y = b_binary(g, OP_Add, y, b_along(g, bias, 3, 1));
-    if (dim_is_const(all) && dim_is_const(before)) *state = b_part(g, whole, 2, steps, before);
+    if (known) *state = b_part(g, whole, 2, steps, before);
     else *state = b_take(g, whole, 2, b_number(g, steps), NULL, before);
     return y;
 }

@@ -134,11 +134,9 @@ static bool count_fits(const OnnxNode *n, OnnxCount may, int has, const char *co
 static bool may_go_unread(const char *op, const char *attribute) {
     static const struct { const char *op, *attribute; } rows[] = { { NULL, "consumed_inputs" }, { NULL, "layout" },
         { NULL, "storage_order" }, { NULL, "body" }, { NULL, "then_branch" }, { NULL, "else_branch" },
-        { "AveragePool", "ceil_mode" }, { "Cast", "round_mode" }, { "Cast", "saturate" }, { "CastLike", "round_mode" },
-        { "CastLike", "saturate" }, { "LpPool", "ceil_mode" }, { "MaxPool", "ceil_mode" },
-        { "MoE", "activation_alpha" }, { "MoE", "activation_beta" }, { "QLinearAveragePool", "ceil_mode" },
-        { "QMoE", "activation_alpha" }, { "QMoE", "activation_beta" }, { "QuantizeLinear", "saturate" },
-        { "Resize", "keep_aspect_ratio_policy" } };
+        { "Cast", "round_mode" }, { "Cast", "saturate" }, { "CastLike", "round_mode" }, { "CastLike", "saturate" },
+        { "MoE", "activation_alpha" }, { "MoE", "activation_beta" }, { "QMoE", "activation_alpha" },
+        { "QMoE", "activation_beta" }, { "QuantizeLinear", "saturate" }, { "Resize", "keep_aspect_ratio_policy" } };
     for (size_t i = 0; i < COUNT(rows); i++)
         if ((!rows[i].op || !strcmp(rows[i].op, op)) && !strcmp(rows[i].attribute, attribute)) return true;
     return false;

@@ -64,7 +64,7 @@ bool onnx_window(OnnxNode *n, const Value *x, const Dim *kernel, Window *w) {
     else if (same && run) w->same = same;
     else if (same) window_same(x, w, same == 1);
     else if (strcmp(how, "NOTSET") && *how) return onnx_fail(n, "attribute \"auto_pad\" is \"%s\"", how), false;
-    if (!same && !run && onnx_int(n, "ceil_mode", 0)) window_ceil(x, w);
+    if (onnx_int(n, "ceil_mode", 0) && !same && !run) window_ceil(x, w);
     return true;
 }
 
